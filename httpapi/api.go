@@ -7,9 +7,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -38,17 +38,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
-	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
-	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
-	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -180,48 +176,26 @@ type Handler interface {
 	Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error)
 }
 
-// api is what the routes of all nouns share.
+// api is what the nouns share.
 type api struct {
 	Config
-	router       *rest.Router
-	byName       map[string]*rest.Route
+	*rest.Engine
 	plurals      map[entity.Kind]string // see pluralsOf
+	byName       map[string]*rest.Route
 	viewHeaders  viewHeaders
-	origin       string      // of BaseURL
-	origins      *appOrigins // nil for none
-	crossOrigin  *http.CrossOriginProtection
-	secureCookie bool
-	mount        string // path of BaseURL, without a slash at its end
-	logins       bool   // whether to serve the routes that log in
-	proxies      rest.TrustedProxies
-	writing      *limiter.Limiter // by tenant
-	heavy        rest.Heavy
-	transfers    rest.Transfers
 	viewTokens   *view.Tokens
-	answers      *limiter.Limiter // bytes of large answers, by tenant and user
-	bodies       *limiter.Limiter // the same of large bodies that have been received
-	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
+	origin       string      // of BaseURL
+	mount        string      // path of BaseURL, without a slash at its end
+	origins      *appOrigins // nil for none
+	secureCookie bool
+	noLogins     bool // the host authenticates callers, and nobody logs in here
 }
-
-// The writes of a tenant mostly wait for each other in the database, each with a connection of its
-// own. So that a tenant that sends many does not take the connections of all, few of them are there
-// at once. With its log-ins (domains, principals), imports and scans, which have bounds of their
-// own, a tenant has less than the 32 connections of package postgres.
-const (
-	maxWriting = 8
-)
 
 // New returns a handler that serves all routes. It returns errs.Invalid if BaseURL is malformed.
 func New(c Config) (Handler, error) {
-	if c.BaseURL == "" {
-		c.BaseURL = "http://127.0.0.1:8080"
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 1 << 20
-	}
-	if c.MaxHandlerBody == 0 {
-		c.MaxHandlerBody = 10 << 20
-	}
+	c.BaseURL = cmp.Or(c.BaseURL, "http://127.0.0.1:8080")
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxHandlerBody = cmp.Or(c.MaxHandlerBody, 10<<20)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -229,224 +203,127 @@ func New(c Config) (Handler, error) {
 	if c.AI == nil {
 		c.AI = ai.None{}
 	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = defaultHeartbeat
+	a := &api{noLogins: c.Authenticate != nil && !c.KeepLogins}
+	var err error
+	if a.origin, a.mount, err = rest.ParseBaseURL(c.BaseURL); err != nil {
+		return nil, err
 	}
-	origin, mount, err := rest.ParseBaseURL(c.BaseURL)
+	c.BaseURL = a.origin + a.mount
+	a.secureCookie = strings.HasPrefix(a.origin, "https:")
+	if a.viewTokens, err = newViewTokens(c.ViewKey); err != nil {
+		return nil, err
+	}
+	if a.origins, err = parseAppOrigin(c.AppOrigin, c.BaseURL); err != nil {
+		return nil, err
+	}
+	if c.Authenticate == nil {
+		c.Authenticate = loginFlow{a}.authenticate
+	}
+	a.Config = c
+	a.Engine, err = rest.NewEngine(rest.Config{
+		Origin: a.origin, Mount: a.mount, Authenticate: c.Authenticate, InTx: c.InTx,
+		Failed: c.Failed, Visible: c.Visible, Hidden: c.Hidden,
+		New: newRequest, Enter: a.enter, Missing: missingInSCIM, Problem: a.problem, LoggedPath: loggedPath,
+		MaxBody: c.MaxBody, Memory: c.Memory, Idle: c.Idle, LastIdle: c.LastIdle, Heartbeat: c.Heartbeat,
+		TrustedProxies: c.TrustedProxies, Log: c.Log, Observer: c.Observer,
+	})
 	if err != nil {
 		return nil, err
 	}
-	c.BaseURL = origin + mount
-	if c.Idle == 0 {
-		c.Idle = rest.DefaultIdle
-	}
-	if c.LastIdle == 0 {
-		c.LastIdle = 2 * time.Second
-	}
-	c.Memory = c.Memory.WithDefaults()
-	proxies, err := rest.NewTrustedProxies(c.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
-	viewTokens, err := newViewTokens(c.ViewKey)
-	if err != nil {
-		return nil, err
-	}
-	origins, err := parseAppOrigin(c.AppOrigin, c.BaseURL)
-	if err != nil {
-		return nil, err
-	}
-	a := &api{
-		origin: origin, origins: origins,
-		viewTokens: viewTokens,
-		Config:     c, crossOrigin: http.NewCrossOriginProtection(),
-		secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
-		logins:  c.Authenticate == nil || c.KeepLogins,
-		proxies: proxies,
-		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: rest.MaxWait}),
-		answers: c.Memory.Answers(), bodies: c.Memory.Limiter(c.Memory.All / 3), spooled: c.Memory.Disk().Limiter(0),
-	}
-	a.transfers.Start(c.Idle, c.LastIdle)
-	a.heavy = rest.NewHeavy(&a.transfers)
-	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
-		return nil, err
-	}
-	if a.Authenticate == nil {
-		a.Authenticate = a.authenticate
-	}
-	routes := slices.DeleteFunc(a.routes(), func(r rest.Route) bool { return r.Login && !a.logins })
+	routes := a.routes()
 	a.byName = make(map[string]*rest.Route, len(routes))
 	for i := range routes {
+		a.complete(&routes[i])
 		a.byName[routes[i].Name] = &routes[i]
 	}
 	a.plurals = pluralsOf(a.byName)
-	if err := a.checkPlurals(routes); err != nil {
-		return nil, err
-	}
-	if a.router, err = rest.NewRouter(routes); err != nil {
+	if err := (commentRoutes{a}).checkPlurals(routes); err != nil {
 		return nil, err
 	}
 	if c.Loopback != nil {
 		c.Loopback.to = a
 	}
-	return a, nil
+	return a, a.Handle(routes)
 }
 
-// ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its
-// reply.
+// complete adds to a route what several nouns need.
+func (a *api) complete(route *rest.Route) {
+	if a.Quotas != nil && !rest.IsRead(route.Method) && grows(route) {
+		route.Admit = a.room
+	}
+	if strings.Contains(route.Pattern, "/:username") {
+		route.Resolve = a.resolveUsername
+	}
+	if handle := route.Handle; namesEntities(route.Pattern) {
+		route.Handle = func(r *rest.Request) (rest.Reply, error) {
+			if err := a.nameEntities(r); err != nil {
+				return rest.Reply{}, err
+			}
+			return handle(r)
+		}
+	}
+}
+
+// ServeHTTP serves one request: at the origin of an app its pages, and elsewhere the routes.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.transfers.Running.Add(1)
-	defer a.transfers.Running.Add(-1)
-	out := a.newResponse(w)
-	out.ID = rest.RequestID(r)
-	out.Sender = rest.NewSender(out, r)
-	ctx := actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.Client(r), Request: out.ID})
-	if rest.IsRead(r.Method) {
-		ctx = a.readLimits(ctx, out)
+	label, app, there, err := a.origins.find(r.Host)
+	if !there && err == nil {
+		a.Engine.ServeHTTP(w, r)
+		return
 	}
-	r = r.WithContext(ctx)
-	out.Header().Set("X-Request-Id", out.ID)
-	defer out.End()
-	if a.Observer != nil {
-		defer a.observe(out, r, time.Now())
-	}
-	defer a.finish(out, r)
-	if err := a.serve(out, r); err != nil {
-		a.fail(out, r, err)
-	}
-}
-
-// readLimits returns a context that bounds what is read for an answer.
-func (a *api) readLimits(ctx context.Context, out *rest.Response) context.Context {
-	return paging.WithLimits(ctx, paging.Limits{MaxBytes: a.Memory.Page, Hold: out.Memory.Hold})
-}
-
-func (a *api) newResponse(w http.ResponseWriter) *rest.Response {
-	return rest.NewResponse(w, &a.transfers, a.answers, a.Memory)
-}
-
-func (a *api) serve(w *rest.Response, r *http.Request) error {
-	label, ofLabel, there, err := a.origins.find(r.Host)
-	if err != nil {
-		return err
-	}
-	if there {
-		return a.serveApp(w, r, label, ofLabel)
-	}
-	r = rest.Unmounted(r, a.mount)
-	path := r.URL.EscapedPath()
-	at := viewAddressOf(path)
-	below := at.files && at.token != ""
-	if below {
-		a.setViewHeaders(w.Header(), r, &at)
-		if r.Method == http.MethodOptions {
-			return preflight().Write(w, r)
-		}
-	}
-	if err := rest.PlainText(r); err != nil {
-		return err
-	}
-	if err := oneAuthorization(r); err != nil {
-		return err
-	}
-	if call, ok := at.server(originOf(r.Context()) != nil); ok && at.files { // the routes are those of view/api
-		path = "/api/apps/" + url.PathEscape(at.app) + "/view/api/_server"
-		if call != "" {
-			path += "/" + call
-		}
-	}
-	route, params, err := a.router.Find(r.Method, path)
-	if missing, ok := notInSCIM[path]; ok && errs.CodeOf(err) == errs.NotFound {
-		err = missing
-	}
-	if err != nil {
-		return err
-	}
-	w.Route = route
-	if fromApp(r.Context()) {
-		if err := closedToApps(route); err != nil {
+	a.Answer(w, r, func(w *rest.Response, r *http.Request) error {
+		if err != nil {
 			return err
 		}
-	}
-	if route.View && !below {
-		at.app = params.ByName("id") // also of its share page, which is not below its view
-		a.setViewHeaders(w.Header(), r, &at)
-	}
-	if a.Hidden != nil && strings.HasPrefix(route.Pattern, "/api") {
-		if err := a.Hidden(); err != nil {
-			return err
-		}
-	}
-	trusted := below || originOf(r.Context()) != nil // the token is the credential; serveApp has checked
-	if err := a.crossOrigin.Check(r); err != nil && !trusted && !route.Foreign && (route.Public || !hasBearer(r)) {
-		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
-	}
+		return views{a}.serveApp(w, r, label, app)
+	})
+}
+
+// newRequest returns a request with its visit.
+func newRequest() *rest.Request {
 	all := &struct {
 		rest.Request
 		visit
-	}{visit: visit{view: at}}
-	req := &all.Request
-	req.Begin(w, r, route, params, rest.Limits{
-		MaxBody: a.MaxBody,
-		Memory:  a.Memory,
-		Bodies:  a.bodies,
-		Spooled: a.spooled,
-	})
-	req.Extra = &all.visit
-	w.Who = &req.Who
-	if !route.Public {
-		if err := a.authorize(req, route); err != nil {
-			if page, ok := a.loginPage(req, route, err); ok {
-				w.Header().Del("Content-Disposition")
-				return page.Write(w, r)
-			}
-			return err
+	}{}
+	all.Extra = &all.visit
+	return &all.Request
+}
+
+// enter reads what the path of a request names of a view, whose answers have headers whatever they
+// are, and returns the path whose route is called.
+func (a *api) enter(w *rest.Response, of *http.Request, r *rest.Request) (path string, answered bool, err error) {
+	path = of.URL.EscapedPath()
+	at := &visitOf(r).view
+	*at = viewAddressOf(path)
+	if at.belowToken() {
+		r.Trusted = true // the token is the credential
+		views{a}.setViewHeaders(w.Header(), of, at)
+		if of.Method == http.MethodOptions {
+			return "", true, preflight().Write(w, of)
 		}
 	}
-	if !route.AnyType && r.Method != http.MethodDelete { // whose answer is empty
-		name, acceptable := rest.MediaType(r.Header)
-		if !acceptable {
-			return rest.Failure{
-				Status: http.StatusNotAcceptable,
-				Message: "This route answers application/json or application/hal+json: name one of them in the " +
-					"header Accept.",
-			}
-		}
-		w.HAL = name == rest.TypeHAL
-		w.Header().Add("Vary", "Accept")
+	call, ok := at.server(originOf(of.Context()) != nil)
+	if !ok || !at.files {
+		return path, false, nil
 	}
-	if req.Conditions, err = rest.NewConditions(r.Header); err != nil && !route.AnyType {
-		// http.ServeContent reads those of files
-		return err
+	path = "/api/apps/" + url.PathEscape(at.app) + "/view/api/_server" // the routes are those of view/api
+	if call != "" {
+		path += "/" + call
 	}
-	w.Conditions, w.Secret = req.Conditions, route.Secret
-	if err := a.room(req, route); err != nil {
-		return err
+	return path, false, nil
+}
+
+// problem returns the errors of SCIM, which have a form of their own.
+func (a *api) problem(r *http.Request, status int, message string, err error) (rest.Reply, bool) {
+	if !strings.HasPrefix(rest.Unmounted(r, a.mount).URL.Path, scimRoot+"/") {
+		return rest.Reply{}, false
 	}
-	if w.Place, err = a.heavy.Place(req, rest.Weigh(route, r)); err != nil {
-		return err
-	}
-	defer w.Place.Leave()
-	defer req.Bodies.Release()
-	if rest.IsRead(r.Method) {
-		err := a.answer(w, route, req)
-		if errs.CodeOf(err) != errs.NotFound {
-			return err
-		}
-		if again, failed := a.resolveUsername(req); failed != nil || !again {
-			return err
-		}
-		return a.answer(w, route, req)
-	}
-	if _, err := a.resolveUsername(req); err != nil {
-		return err
-	}
-	return a.answer(w, route, req)
+	return scimProblem(status, message, err), true
 }
 
 // resolveUsername replaces the path parameter username by the exact spelling of the user it names,
 // and reports whether that is another one: usernames that are the same without case and after
-// Unicode's NFKC name one user. A read looks only when it finds nobody.
+// Unicode's NFKC name one user.
 func (a *api) resolveUsername(r *rest.Request) (changed bool, err error) {
 	i := slices.IndexFunc(r.Params, func(p httprouter.Param) bool { return p.Key == "username" })
 	if i < 0 || r.Who.User == "" {
@@ -459,143 +336,3 @@ func (a *api) resolveUsername(r *rest.Request) (changed bool, err error) {
 	}
 	return changed, err
 }
-
-// authorize authenticates the caller and checks the permission that the route table demands.
-func (a *api) authorize(r *rest.Request, route *rest.Route) error {
-	who, err := a.callerOf(r, route)
-	if err != nil {
-		return err
-	}
-	r.Who = who
-	r.Ctx = actor.With(r.Ctx, who)
-	if route.Guard != nil {
-		if err := route.Guard(r); err != nil {
-			return err
-		}
-	}
-	if talks := route.Chatter && visitOf(r).visitor != nil; who.ReadOnly && !rest.IsRead(r.Method) && !talks {
-		return who.OnlyReads()
-	}
-	return who.Require(route.Permission)
-}
-
-// writeSlot waits for one of the slots for writes of the caller's tenant: call does as Route.Writes
-// says, a handler that first waits for its client or another server when it has done so. Errors:
-// errs.Unavailable.
-func (a *api) writeSlot(r *rest.Request) (leave func(), err error) {
-	leave, err = a.writing.Acquire(r.Context(), 1, r.Who.Tenant)
-	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
-}
-
-// call runs the handler, in one transaction if the route is transactional. The reply is written
-// after the commit, so that a 2xx means that the change is stored.
-func (a *api) call(route *rest.Route, r *rest.Request) (rest.Reply, error) {
-	var err error
-	if route.Options != nil {
-		err = r.ReadOptions(route)
-	} else {
-		err = r.CheckQuery(route)
-	}
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	g, err := r.Guarded(route)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	if route.Writes == rest.Unbound || route.Writes == rest.ByService && g == nil {
-		return a.handleGuarded(r.Context(), route, r, g)
-	}
-	if err := r.ReadAhead(); err != nil {
-		return rest.Reply{}, err
-	}
-	handle := func() (rest.Reply, error) { return a.handleGuarded(r.Context(), route, r, g) }
-	if route.Writes == rest.InSlot && g == nil {
-		return a.inSlot(r, handle)
-	}
-	return a.inTx(r, handle)
-}
-
-// inSlot waits for a slot for writes and calls do.
-func (a *api) inSlot(r *rest.Request, do func() (rest.Reply, error)) (rest.Reply, error) {
-	leave, err := a.writeSlot(r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	defer leave()
-	return do()
-}
-
-// inTx waits for a slot for writes and calls do in one transaction.
-func (a *api) inTx(r *rest.Request, do func() (rest.Reply, error)) (answer rest.Reply, err error) {
-	return a.inSlot(r, func() (rest.Reply, error) {
-		plain := r.Ctx
-		err = a.InTx(plain, func(ctx context.Context) error {
-			r.Ctx = ctx
-			answer, err = do()
-			return err
-		})
-		r.Ctx = plain
-		return answer, err
-	})
-}
-
-// handleGuarded runs the handler of a conditional write in the transaction in ctx, if it has one. A
-// write that no store has checked wrote to a row that does not exist, which is for the condition to
-// decide too; without a transaction the store itself decides that.
-func (a *api) handleGuarded(
-	ctx context.Context, route *rest.Route, r *rest.Request, g *guard.Guard,
-) (rest.Reply, error) {
-	if err := a.nameEntities(r); err != nil {
-		return rest.Reply{}, err
-	}
-	if g == nil {
-		return route.Handle(r)
-	}
-	plain := r.Ctx
-	defer func() { r.Ctx = plain }()
-	r.Ctx = guard.With(ctx, g)
-	answer, err := route.Handle(r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	return answer, g.Missing()
-}
-
-// answer calls the handler and writes its reply. If there is no memory for the large answer to a
-// read, answer waits for some, with neither memory nor a database connection, and calls the handler
-// again.
-func (a *api) answer(w *rest.Response, route *rest.Route, r *rest.Request) error {
-	r.Answer = &w.Memory
-	r.Count(r.Who.Tenant, r.Who.User)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return a.answerOnce(w, route, r)
-	}
-	w.Repeatable = true
-	for range 3 {
-		err := a.answerOnce(w, route, r)
-		if !errors.Is(err, rest.ErrNoMemory) {
-			return err
-		}
-		w.Place.Yield()
-		ctx, done := a.transfers.Waiting(r.Context())
-		err = w.Memory.Wait(ctx, a.Memory.Wait)
-		if done(); err != nil {
-			return err
-		}
-		w.Place.Resume()
-	}
-	return a.answerOnce(w, route, r)
-}
-
-func (a *api) answerOnce(w *rest.Response, route *rest.Route, r *rest.Request) error {
-	answer, err := a.call(route, r)
-	r.WarnOfDropped(w, a.Log)
-	if err != nil {
-		return err
-	}
-	return answer.Write(w, r.Request)
-}
-
-// Drain implements Handler.
-func (a *api) Drain(ctx context.Context) error { return a.transfers.Drain(ctx) }

@@ -20,8 +20,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
 )
 
+// chats is what the routes that language models answer share. Visitors call some.
+type chats struct{ views }
+
 // appAssistRoutes serves chats and suggestions about an app.
-type appAssistRoutes struct{ *api }
+type appAssistRoutes struct{ chats }
 
 // routes returns the rows of what a language model does for apps, unless the host keeps apps
 // itself.
@@ -92,7 +95,7 @@ func (a appAssistRoutes) routes() []rest.Route {
 }
 
 // needsModel guards the routes that a language model answers: see needsAI; 503 without a provider.
-func (a *api) needsModel(r *rest.Request) error {
+func (a chats) needsModel(r *rest.Request) error {
 	if err := a.needsAI(r); err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ type appChatBody struct {
 }
 
 // models returns the names of the models, the default one first.
-func (a *api) models() []string {
+func (a chats) models() []string {
 	if l, ok := a.AI.(ai.Lister); ok {
 		return l.Models()
 	}
@@ -297,7 +300,7 @@ type chatInput struct {
 
 // conversation returns the messages that a client has sent, and the model that it has named, "" for
 // none. Errors: errs.Invalid.
-func (a *api) conversation(in chatInput) (messages []ai.Message, model string, err error) {
+func (a chats) conversation(in chatInput) (messages []ai.Message, model string, err error) {
 	if messages, err = chatMessages(in.Messages); err != nil {
 		return nil, "", err
 	}
@@ -382,10 +385,10 @@ type (
 // error. What begin returns as end is called at the end, also after an error. Calls that must be
 // confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
 // Errors: those of the conversation, until it has begun.
-func (a *api) chatEvents(
+func (a chats) chatEvents(
 	r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string,
 ) (rest.Reply, error) {
-	return a.streamEvents(func(ctx context.Context, send func(name string, data any) error) error {
+	return a.Events(func(ctx context.Context, send func(name string, data any) error) error {
 		ctx = actor.With(ctx, r.Who)
 		o, end, err := begin(ctx)
 		defer end()
@@ -452,8 +455,8 @@ func (a appAssistRoutes) suggestions(app apps.App, route string, all []string) h
 }
 
 // ask calls do, which asks a model, with a context that bounds its time. Errors: those of do.
-func (a *api) ask(r *rest.Request, do func(ctx context.Context) error) error {
-	ctx, stop := stoppable(&a.transfers, r.Context())
+func (a chats) ask(r *rest.Request, do func(ctx context.Context) error) error {
+	ctx, stop := a.Transfers.Stoppable(r.Context())
 	defer stop(nil)
 	ctx, cancel := context.WithTimeoutCause(
 		ctx, suggestTimeout, errs.New(errs.Unavailable, "The model takes too long. Try again."),

@@ -22,7 +22,7 @@ import (
 // viewer opens the app again; pages, roles and whatever else an app has may change below a token.
 
 // under returns a digest of what the view tokens of an app are issued under now.
-func (a *api) under(ctx context.Context, v apps.Viewed) (string, error) {
+func (a views) under(ctx context.Context, v apps.Viewed) (string, error) {
 	version, err := a.Handlers.Version(ctx, scripts.AppOf(v.App), handlers.Server)
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (a *api) under(ctx context.Context, v apps.Viewed) (string, error) {
 
 // issuedUnder returns errs.Unauthenticated for the claims of a view token that was issued under
 // something else than what v is now, and nil for no claims: those of a caller without a token.
-func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed) error {
+func (a views) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed) error {
 	if claims.App == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (a *api) issuedUnder(ctx context.Context, claims view.Claims, v apps.Viewed
 
 // fileIssuedUnder is issuedUnder for a file of the app of a request. Files of an app whose manifest
 // cannot be read, which runs and calls nothing, can be loaded.
-func (a *api) fileIssuedUnder(r *rest.Request) error {
+func (a views) fileIssuedUnder(r *rest.Request) error {
 	if visitOf(r).claims.App == "" {
 		return nil
 	}
@@ -78,19 +78,9 @@ func (a *api) fileIssuedUnder(r *rest.Request) error {
 	return a.issuedUnder(r.Context(), visitOf(r).claims, v)
 }
 
-// viewEnded is the error of a request below a view token that has ended. A page that reads it can
-// have its viewer open the app again.
-type viewEnded struct {
-	error
-	reload string // URL of the view
-}
-
-// Unwrap returns the error with its code.
-func (e viewEnded) Unwrap() error { return e.error }
-
-// ended returns a viewEnded for errs.Unauthenticated, and other errors as they are. The pages of a
+// ended returns a rest.Ended for errs.Unauthenticated, and other errors as they are. The pages of a
 // visitor are opened again with the link, which is no part of the claims.
-func (a *api) ended(err error, app string, claims view.Claims) error {
+func (a views) ended(err error, app string, claims view.Claims) error {
 	if errs.CodeOf(err) != errs.Unauthenticated || claims.Scope == view.Visitor {
 		return err
 	}
@@ -98,5 +88,5 @@ func (a *api) ended(err error, app string, claims view.Claims) error {
 	if claims.Role != "" {
 		reload += "?role=" + url.QueryEscape(claims.Role)
 	}
-	return viewEnded{err, reload}
+	return rest.NewEnded(err, reload)
 }

@@ -117,7 +117,6 @@ func (o *appOrigins) find(host string) (label, app string, found bool, err error
 // atOrigin is a request at the origin of an app.
 type atOrigin struct {
 	origin string // without a slash at its end
-	claims view.Claims
 }
 
 type atOriginKey struct{}
@@ -134,7 +133,7 @@ const openPath = "/.open"
 
 // serveApp serves a request at the origin of an app: its files and, below /api/, the calls that its
 // manifest allows.
-func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) error {
+func (a views) serveApp(w *rest.Response, r *http.Request, label, app string) error {
 	origin := a.origins.at(label)
 	for name, value := range view.Headers("application/json", view.Policy(origin+"/", a.origin), true) {
 		if name != "Content-Type" {
@@ -164,7 +163,7 @@ func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) err
 		}
 		return a.ended(err, app, claims)
 	}
-	inner := r.Clone(context.WithValue(r.Context(), atOriginKey{}, &atOrigin{origin, claims}))
+	inner := r.Clone(context.WithValue(r.Context(), atOriginKey{}, &atOrigin{origin}))
 	inner.Host = ""
 	inner.URL.RawPath = a.mount + "/api/apps/" + app + "/view"
 	if path := r.URL.EscapedPath(); path != "/" {
@@ -176,13 +175,15 @@ func (a *api) serveApp(w *rest.Response, r *http.Request, label, app string) err
 	for _, name := range []string{"Authorization", "Cookie"} {
 		inner.Header.Del(name)
 	}
-	return a.serve(w, inner)
+	return a.Serve(w, inner, &rest.As{Trusted: true, Caller: func(r *rest.Request) (actor.Actor, error) {
+		return a.viewerAtOrigin(r, claims)
+	}})
 }
 
 // viewerAt returns the claims of the cookie that a request brings to the origin of an app. The
 // viewer must be one who may log in now, and the app what it was when the cookie was set. Errors:
 // errs.Unauthenticated, with the claims of a cookie that has ended.
-func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
+func (a views) viewerAt(r *http.Request, label string) (view.Claims, error) {
 	err := errs.New(errs.Unauthenticated, "Open the app first.")
 	var over view.Claims
 	for _, c := range r.CookiesNamed(a.originCookie("view")) { // an app can add others
@@ -203,7 +204,7 @@ func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 
 // mayGoOn returns the error of the claims of a view token at the origin of an app whose session, or
 // what it was issued under, is over.
-func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
+func (a views) mayGoOn(r *http.Request, claims view.Claims) error {
 	who, err := a.viewerOf(rest.NewInner(r), claims)
 	if err != nil {
 		return err
@@ -218,14 +219,14 @@ func (a *api) mayGoOn(r *http.Request, claims view.Claims) error {
 
 // originCookie returns the name of a cookie of the service at the origin of an app. With the
 // prefix, browsers take it from this origin alone, and not from a neighbour.
-func (a *api) originCookie(name string) string {
+func (a views) originCookie(name string) string {
 	if a.origins.scheme == "https" {
 		return "__Host-" + name
 	}
 	return name
 }
 
-func (a *api) setOriginCookie(w http.ResponseWriter, name, value string, maxAge time.Duration) {
+func (a views) setOriginCookie(w http.ResponseWriter, name, value string, maxAge time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: a.originCookie(name), Value: value, Path: "/", MaxAge: int(maxAge / time.Second),
 		HttpOnly: true, Secure: a.origins.scheme == "https", SameSite: http.SameSiteLaxMode,
@@ -235,7 +236,7 @@ func (a *api) setOriginCookie(w http.ResponseWriter, name, value string, maxAge 
 // openApp serves GET /.open at the origin of an app: 303 to the service for a code, and with one to
 // the page that was asked for. 401 for a code that is not for this browser, that was used or that
 // has expired.
-func (a *api) openApp(w *rest.Response, r *http.Request, label, app string) error {
+func (a views) openApp(w *rest.Response, r *http.Request, label, app string) error {
 	query, err := rest.ParseQuery(r)
 	if err != nil {
 		return err
@@ -259,12 +260,12 @@ func (a *api) openApp(w *rest.Response, r *http.Request, label, app string) erro
 		a.setOriginCookie(w, "view", a.viewTokens.Make(claims), 0)
 		a.setOriginCookie(w, "open", "", -time.Second)
 	}
-	return seeOther(a.origins.at(label)+pathOf(query.Get("path"))).Write(w, r)
+	return rest.SeeOther(a.origins.at(label)+pathOf(query.Get("path"))).Write(w, r)
 }
 
 // begin sends a browser from the origin of an app to the service, with the challenge of a verifier
 // that the browser gets.
-func (a *api) begin(w *rest.Response, r *http.Request, label, app, path, role string) error {
+func (a views) begin(w *rest.Response, r *http.Request, label, app, path, role string) error {
 	verifier := ""
 	if c, err := r.Cookie(a.originCookie("open")); err == nil && view.ValidChallenge(c.Value) { // that of another tab
 		verifier = c.Value
@@ -278,12 +279,12 @@ func (a *api) begin(w *rest.Response, r *http.Request, label, app, path, role st
 	if role != "" {
 		query.Set("role", role)
 	}
-	return seeOther(a.href("apps", app, "view")+"?"+query.Encode()).Write(w, r)
+	return rest.SeeOther(a.href("apps", app, "view")+"?"+query.Encode()).Write(w, r)
 }
 
 // openAtOrigin replies to a browser that opens an app at the service: it sends it to the origin of
 // the app, with a code if it comes from there with a challenge.
-func (a *api) openAtOrigin(r *rest.Request, v apps.Viewed, query url.Values) (rest.Reply, error) {
+func (a views) openAtOrigin(r *rest.Request, v apps.Viewed, query url.Values) (rest.Reply, error) {
 	challenge, path := query.Get("challenge"), pathOf(query.Get("path"))
 	if print := query.Get("print"); print != "" {
 		path = "/?print=" + print
@@ -306,11 +307,7 @@ func (a *api) openAtOrigin(r *rest.Request, v apps.Viewed, query url.Values) (re
 		}
 		to = url.Values{"path": {path}, "code": {a.viewTokens.MakeCode(claims, challenge, a.Now())}}
 	}
-	return seeOther(a.origins.of(r.Who.Tenant, v.ID) + openPath + "?" + to.Encode()), nil
-}
-
-func seeOther(to string) rest.Reply {
-	return rest.Reply{Status: http.StatusSeeOther, Header: map[string]string{"Location": to}}
+	return rest.SeeOther(a.origins.of(r.Who.Tenant, v.ID) + openPath + "?" + to.Encode()), nil
 }
 
 // pathOf returns a path of an app with its query, as it stands in a URL, and / for what is none.
@@ -335,12 +332,12 @@ func fromOwnOrigin(r *http.Request, origin string) bool {
 
 // viewerAtOrigin returns the viewer of an app at its own origin, who can only read, but for routes
 // of the app's server.
-func (a *api) viewerAtOrigin(r *rest.Request, o *atOrigin) (actor.Actor, error) {
-	who, err := a.viewerOf(r, o.claims)
+func (a views) viewerAtOrigin(r *rest.Request, claims view.Claims) (actor.Actor, error) {
+	who, err := a.viewerOf(r, claims)
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	visitOf(r).claims = o.claims
+	visitOf(r).claims = claims
 	if _, server := serverPathOf(r); !server {
 		who.ReadOnly = true
 	}

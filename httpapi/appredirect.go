@@ -18,7 +18,7 @@ import (
 // checkRedirect returns errs.Upstream for an answer of a server route that leads a browser
 // elsewhere than to the app's own paths and the hosts in config.redirects. The app's own paths are
 // those of its view, and all at its own origin.
-func (a *api) checkRedirect(r *rest.Request, v apps.Viewed, route handlers.Route, answer handlers.Response) error {
+func (a views) checkRedirect(r *rest.Request, v apps.Viewed, route handlers.Route, answer handlers.Response) error {
 	to, ok := answer.Headers["location"]
 	if !ok || answer.Status < http.StatusMultipleChoices || answer.Status >= http.StatusBadRequest {
 		return nil

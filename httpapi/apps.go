@@ -328,7 +328,7 @@ type appPermissionsBody struct {
 }
 
 // app encodes an app. With one it is the answer itself; a row of a list has fewer links.
-func (a *api) app(v apps.Shown, one bool) hal.Resource {
+func (a appRoutes) app(v apps.Shown, one bool) hal.Resource {
 	may := appPermissionsBody(v.Permissions)
 	type beside struct {
 		May                        appPermissionsBody
@@ -377,7 +377,7 @@ func webhookSecretOf(v apps.Shown) *string {
 	return &mask
 }
 
-func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
+func (a appRoutes) appLinks(v apps.Shown, one bool) hal.Links {
 	self := a.href("apps", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
 		With("inf:app", self).With(
@@ -470,7 +470,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 }
 
 // shownApp replies with the result of a service: 200 and the app.
-func (a *api) shownApp(v apps.Shown, err error) (rest.Reply, error) {
+func (a appRoutes) shownApp(v apps.Shown, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -478,7 +478,7 @@ func (a *api) shownApp(v apps.Shown, err error) (rest.Reply, error) {
 }
 
 // deployedApp encodes an app with what was deployed, if anything.
-func (a *api) deployedApp(v apps.Shown) hal.Resource {
+func (a appRoutes) deployedApp(v apps.Shown) hal.Resource {
 	res := a.app(v, true)
 	if v.Deployed != nil {
 		res.Value = struct {
@@ -530,7 +530,7 @@ type appRow struct {
 	Permissions appPermissionsBody `json:"permissions"`
 }
 
-func (a *api) appRow(v apps.Shown) appRow {
+func (a appRoutes) appRow(v apps.Shown) appRow {
 	return appRow{
 		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description,
 		v.OwnerID, v.Shared, v.Favorite, v.IsManaged, v.FolderID, v.EditingID, v.EditLock.LockedBy,
@@ -710,6 +710,11 @@ func (a appRoutes) copyApp(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	v, err := a.Apps.Copy(r.Context(), r.Param("id"), in.Name)
 	if err != nil {
 		return rest.Reply{}, err
@@ -761,6 +766,11 @@ func (a appRoutes) commitAppDraft(r *rest.Request) (rest.Reply, error) {
 	var o apps.PublishOptions
 	in.Force.Apply(&o.Force)
 	in.Strict.Apply(&o.Strict)
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	return a.shownApp(a.Apps.Commit(r.Context(), r.Param("id"), o))
 }
 

@@ -22,7 +22,7 @@ import (
 // an app's own origin below /api/_server/.
 
 // appServerRoutes serves the calls of an app's handlers.
-type appServerRoutes struct{ *api }
+type appServerRoutes struct{ views }
 
 // routes returns the rows of the methods but GET below a view, of which only those of an app's
 // server exist.
@@ -37,7 +37,8 @@ func (a appServerRoutes) routes() []rest.Route {
 	} {
 		routes = append(routes, rest.Route{
 			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true,
-			AnyQuery: true, View: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
+			AnyQuery: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
+			Begin: a.headers, Caller: a.viewer,
 		})
 	}
 	return routes
@@ -79,7 +80,7 @@ func serverPathOf(r *rest.Request) (path string, ok bool) {
 // handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
 // errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be
 // compiled; errs.TooLarge; errs.Upstream for a redirect elsewhere; errs.Unavailable.
-func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
+func (a views) callServer(r *rest.Request, path string) (rest.Reply, error) {
 	v, err := a.viewed(r, visitOf(r).claims.Role)
 	if err != nil {
 		return rest.Reply{}, err
@@ -142,13 +143,13 @@ func (a *api) callServer(r *rest.Request, path string) (rest.Reply, error) {
 // byCookie reports whether a browser may have added by itself what names the caller of a request to
 // a view: a cookie, not a bearer token or the view token of a page.
 func byCookie(r *rest.Request) bool {
-	return originOf(r.Context()) != nil || visitOf(r).token == "" && !hasBearer(r.Request)
+	return originOf(r.Context()) != nil || visitOf(r).token == "" && !rest.HasBearer(r.Request)
 }
 
 // fromOtherSite returns errs.Forbidden for a call by cookie that a page of another origin has
 // started: a navigation and a page of a neighbouring app count as one. Browsers that send no
 // Sec-Fetch-Site are known by Origin or Referer.
-func (a *api) fromOtherSite(r *rest.Request) error {
+func (a views) fromOtherSite(r *rest.Request) error {
 	own := a.origin
 	if at := originOf(r.Context()); at != nil {
 		own = at.origin
@@ -170,7 +171,7 @@ func (a *api) fromOtherSite(r *rest.Request) error {
 
 // countCall counts a call of a page that a rule of the manifest allows. Those of drafts are not
 // counted.
-func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error, took time.Duration) {
+func (a views) countCall(v apps.Viewed, rule manifest.Rule, status int, err error, took time.Duration) {
 	if v.EditingID != nil {
 		return
 	}
@@ -183,7 +184,7 @@ func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error
 }
 
 // serverRequest returns what a handler gets of a request to a server route.
-func (a *api) serverRequest(r *rest.Request, path string, params map[string]string) (handlers.Request, error) {
+func (a views) serverRequest(r *rest.Request, path string, params map[string]string) (handlers.Request, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return handlers.Request{}, err
@@ -217,7 +218,7 @@ func handlerHeaders(r *rest.Request) http.Header {
 }
 
 // handlerUser returns the viewer as handlers get it, nil for a visitor.
-func (a *api) handlerUser(r *rest.Request) (*handlers.User, error) {
+func (a views) handlerUser(r *rest.Request) (*handlers.User, error) {
 	if visitOf(r).visitor != nil {
 		return nil, nil
 	}

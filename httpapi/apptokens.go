@@ -136,7 +136,7 @@ func (n tokened) remove(r *rest.Request) (rest.Reply, error) {
 func (n tokened) made(
 	r *rest.Request, t sessions.Token, key string, of entity.Ref, links hal.Links,
 ) (rest.Reply, error) {
-	creator, err := n.tokenCreator(r)
+	creator, err := tokenRoutes{n.api}.tokenCreator(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -123,7 +123,7 @@ func (a appUserRoutes) listRecentApps(r *rest.Request) (rest.Reply, error) {
 	}
 	rows := make([]appRow, len(recent))
 	for i, v := range recent {
-		rows[i] = a.appRow(v)
+		rows[i] = appRoutes{a.api}.appRow(v)
 	}
 	return rest.OK(rows)
 }

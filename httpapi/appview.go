@@ -25,7 +25,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
-	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It
@@ -33,8 +32,11 @@ import (
 // has the token in its path, which stands for the viewer. Below it are the app's files and, in
 // api/, the calls that the app's manifest allows. The same routes work with a session and no token.
 
+// views is what the routes of apps' pages and servers share.
+type views struct{ *api }
+
 // appViewRoutes serves the pages of apps.
-type appViewRoutes struct{ *api }
+type appViewRoutes struct{ views }
 
 // routes returns the rows of what apps show, unless the host keeps apps itself.
 func (a appViewRoutes) routes() []rest.Route {
@@ -49,10 +51,11 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "getAppView",
 			Grants:  programs,
 			AnyType: true,
-			View:    true,
-			Page:    true,
 			Summary: "The page of an app",
 			Handle:  a.getAppView,
+			Begin:   a.headers,
+			Caller:  a.viewer,
+			Ask:     loginFlow{a.api}.loginPage,
 		},
 		{
 			Method:  get,
@@ -60,10 +63,11 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "getAppViewFile",
 			Grants:  programs,
 			AnyType: true,
-			View:    true,
 			Slashes: true,
 			Summary: "A file for the pages of an app",
 			Handle:  a.getAppViewFile,
+			Begin:   a.headers,
+			Caller:  a.viewer,
 		},
 		{
 			Method:  get,
@@ -71,10 +75,11 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "callFromAppView",
 			Grants:  programs,
 			AnyType: true,
-			View:    true,
 			Slashes: true,
 			Summary: "A call that the manifest of an app allows",
 			Handle:  a.callFromAppView,
+			Begin:   a.headers,
+			Caller:  a.viewer,
 		},
 		{
 			Method:  get,
@@ -95,33 +100,20 @@ func (a appViewRoutes) routes() []rest.Route {
 	}
 }
 
-type viewerKey struct{}
+// headers sets the headers of a view, which each answer of its routes has.
+func (a views) headers(w *rest.Response, r *rest.Request) {
+	at := &visitOf(r).view
+	if at.belowToken() { // they are set already
+		return
+	}
+	at.app = r.Param("id") // also of its share page, which is not below its view
+	a.setViewHeaders(w.Header(), r.Request, at)
+}
 
-// fromApp reports whether a request is the call of a page or handler of an app.
-func fromApp(ctx context.Context) bool { return ctx.Value(viewerKey{}) != nil }
-
-// callerOf returns the caller of a request: in a call of an app's page its viewer, below a view
-// token whom that names, and otherwise whom Authenticate returns. The first two can only read, but
-// for routes of the app's server.
-func (a *api) callerOf(r *rest.Request, route *rest.Route) (actor.Actor, error) {
-	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
-		return who, nil
-	}
-	if o := originOf(r.Context()); o != nil {
-		return a.viewerAtOrigin(r, o)
-	}
-	if route.Visitor {
-		return a.visitorOf(r)
-	}
-	if route.SCIM {
-		return a.provisionerOf(r)
-	}
-	if route.Chatter {
-		if credential := bearer(r.Request); sessions.IsChat(credential) {
-			return a.chatterOf(r, credential)
-		}
-	}
-	if !route.View || visitOf(r).view.token == "" {
+// viewer returns the caller of a route of a view: below a view token whom that names, and otherwise
+// whom Authenticate returns. The first can only read, but for routes of the app's server.
+func (a views) viewer(r *rest.Request) (actor.Actor, error) {
+	if visitOf(r).view.token == "" {
 		return a.Authenticate(r.Request)
 	}
 	id, ok := uuids.Parse(r.Param("id"))
@@ -144,6 +136,20 @@ func (a *api) callerOf(r *rest.Request, route *rest.Route) (actor.Actor, error) 
 		who.ReadOnly = true
 	}
 	return who, nil
+}
+
+// forApp returns how the calls of an app are served, for a caller.
+func forApp(who actor.Actor) *rest.As {
+	return &rest.As{
+		Caller: func(r *rest.Request) (actor.Actor, error) {
+			visitOf(r).fromApp = true
+			return who, nil
+		},
+		Check: closedToApps,
+		Redirects: errs.New(
+			errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.",
+		),
+	}
 }
 
 func notViewer() error {
@@ -188,7 +194,7 @@ func (a appViewRoutes) getAppView(r *rest.Request) (rest.Reply, error) {
 }
 
 // countView counts a view for a GET of a page, and none for a HEAD.
-func (a *api) countView(r *rest.Request, v apps.Viewed) error {
+func (a views) countView(r *rest.Request, v apps.Viewed) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -197,7 +203,7 @@ func (a *api) countView(r *rest.Request, v apps.Viewed) error {
 
 // entryPage returns the page that opens with an app. Where there is none it is a page with what to
 // do.
-func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
+func (a views) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
 	f, content, err := a.Apps.ViewFile(ctx, v.ID, v.Entry)
 	if errs.CodeOf(err) != errs.NotFound {
 		return f, content, err
@@ -253,7 +259,7 @@ type datasetShown struct {
 // appPage replies with a page of an app, which f and content are: with a base, the page's context
 // and the headers of a page. Below a view token the page goes on with that one, and is not shown
 // for longer.
-func (a *api) appPage(
+func (a views) appPage(
 	r *rest.Request, v apps.Viewed, role string, print view.Orientation, f libraries.File,
 	content io.ReadSeekCloser,
 ) (rest.Reply, error) {
@@ -310,7 +316,7 @@ func isHTML(mediaType string) bool {
 	return strings.EqualFold(strings.TrimSpace(t), "text/html")
 }
 
-func (a *api) appContext(r *rest.Request, v apps.Viewed, root string) (json.RawMessage, error) {
+func (a views) appContext(r *rest.Request, v apps.Viewed, root string) (json.RawMessage, error) {
 	c := appContext{Roles: append([]string{}, v.Roles...), Base: root, API: root + "api/"}
 	c.App.ID, c.App.Name = v.ID, v.Name
 	var err error
@@ -324,7 +330,7 @@ func (a *api) appContext(r *rest.Request, v apps.Viewed, root string) (json.RawM
 }
 
 // userShown returns who views a page, nil for a visitor.
-func (a *api) userShown(r *rest.Request) (*userShown, error) {
+func (a views) userShown(r *rest.Request) (*userShown, error) {
 	if visitOf(r).visitor != nil {
 		return nil, nil
 	}
@@ -342,7 +348,7 @@ func (a *api) userShown(r *rest.Request) (*userShown, error) {
 // passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One
 // that the viewer does not see, or sees only by tenant-wide rights that the owner of the app does
 // not have, is left out.
-func (a *api) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]datasetShown, error) {
+func (a views) passedDatasets(r *rest.Request, v apps.Viewed) (map[string]datasetShown, error) {
 	if !v.PassDatasets {
 		return nil, nil
 	}
@@ -508,16 +514,15 @@ func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	who.ReadOnly = true
-	inner := r.Clone(context.WithValue(r.Context(), viewerKey{}, who))
+	inner := r.Clone(r.Context())
 	inner.URL = &at
 	for _, name := range []string{"Authorization", "Cookie"} {
 		inner.Header.Del(name)
 	}
 	rule, _ := v.Manifest.Rule(http.MethodGet, path)
 	return rest.Reply{Serve: func(w *rest.Response, _ *http.Request) error {
-		w.Viewed = true
 		began := time.Now()
-		err := a.serve(w, inner)
+		err := a.Serve(w, inner, forApp(who))
 		a.countCall(v, rule, w.Status, err, time.Since(began))
 		return err
 	}}, nil

@@ -16,7 +16,7 @@ import (
 
 // assistantChatRoutes serves what a language model answers for an assistant. Holders of a token of
 // an assistant call them, too.
-type assistantChatRoutes struct{ *api }
+type assistantChatRoutes struct{ chats }
 
 // routes returns the rows of the route table, unless the host keeps assistants itself.
 func (a assistantChatRoutes) routes() []rest.Route {
@@ -30,7 +30,7 @@ func (a assistantChatRoutes) routes() []rest.Route {
 			Name:    "chatWithAssistant",
 			Grants:  nothing,
 			AnyType: true,
-			Chatter: true,
+			Caller:  a.chatter,
 			Summary: "Talk to an assistant",
 			Guard:   a.needsModel,
 			Handle:  a.chatWithAssistant,
@@ -41,7 +41,7 @@ func (a assistantChatRoutes) routes() []rest.Route {
 			Name:    "makeAssistantImage",
 			Grants:  nothing,
 			AnyType: true,
-			Chatter: true,
+			Caller:  a.chatter,
 			Options: imageInput{},
 			Summary: "Make an image",
 			Guard:   a.needsImages,
@@ -52,7 +52,7 @@ func (a assistantChatRoutes) routes() []rest.Route {
 
 // talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to.
 // Errors: errs.NotFound; errs.Forbidden.
-func (a *api) talkable(r *rest.Request) (assistants.Assistant, error) {
+func (a chats) talkable(r *rest.Request) (assistants.Assistant, error) {
 	return a.Assistants.Talkable(r.Context(), r.Param("id"), visitOf(r).visitor != nil)
 }
 

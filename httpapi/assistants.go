@@ -352,7 +352,7 @@ func (a assistantRoutes) assistant(v assistants.Shown) hal.Resource {
 		}}
 }
 
-func (a *api) assistantLinks(v assistants.Shown) hal.Links {
+func (a assistantRoutes) assistantLinks(v assistants.Shown) hal.Links {
 	self := a.href("assistants", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
 		With(

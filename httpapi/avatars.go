@@ -69,7 +69,7 @@ func avatar(tenant, id, initials string) avatarBody {
 	return b
 }
 
-func (a *api) userAvatar(u principals.User) avatarBody {
+func (a userRoutes) userAvatar(u principals.User) avatarBody {
 	b := avatar(u.Tenant, u.Username, u.Initials())
 	if u.AvatarUpdatedAt != nil {
 		b.AvatarURL = a.href("users", u.Username, "avatar")
@@ -97,13 +97,13 @@ func (a avatarRoutes) putAvatar(r *rest.Request) (rest.Reply, error) {
 	if !slices.Contains(pictures, http.DetectContentType(picture)) {
 		return rest.Reply{}, errs.New(errs.Unsupported, "The picture must be a PNG, JPEG, GIF or WebP.")
 	}
-	leave, err := a.writeSlot(r)
+	leave, err := r.Slot()
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	defer leave()
 	u, err := a.Principals.SetPicture(r.Context(), r.Param("username"), bytes.NewReader(picture))
-	answer, err := a.userReply(r)(u, err)
+	answer, err := userRoutes{a.api}.userReply(r)(u, err)
 	if err == nil {
 		answer.Header = map[string]string{"Etag": rest.FileTag(u.PictureVersion())}
 	}

@@ -300,22 +300,22 @@ func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) 
 		if !ok {
 			return nil
 		}
-		links, may = a.assistantLinks(v), assistantPermissionsBody(v.Permissions)
+		links, may = assistantRoutes{a.api}.assistantLinks(v), assistantPermissionsBody(v.Permissions)
 	case apps.Kind:
 		v, ok := seen.apps[ref.ID]
 		if !ok {
 			return nil
 		}
-		links, may = a.appLinks(v, true), appPermissionsBody(v.Permissions)
+		links, may = appRoutes{a.api}.appLinks(v, true), appPermissionsBody(v.Permissions)
 	case principals.KindUser:
 		u := principals.User{Tenant: who.Tenant, Username: ref.ID}
 		if !ref.External {
 			u.Domain = principals.Local
 		}
 		allowed := a.Principals.UserPermissions(who, u)
-		links, may = a.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
+		links, may = userRoutes{a.api}.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
 	case principals.KindTeam:
-		links, may = a.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(
+		links, may = teamRoutes{a.api}.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(
 			who, principals.Team{Tenant: who.Tenant, ID: ref.ID},
 		))
 	default:
@@ -602,7 +602,7 @@ var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, lo
 
 // entryInput reads an entry from a body, and returns the members that no entry has. path names it
 // in messages.
-func (a *api) entryInput(
+func (a bundleRoutes) entryInput(
 	r *rest.Request, in map[string]json.RawMessage, path string,
 ) (e bundles.Entry, unknown []jsonfill.UnknownMember, err error) {
 	var by jsonfill.Filler

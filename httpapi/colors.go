@@ -189,6 +189,11 @@ func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
 	} else if err := r.RefuseUnknown(by.Unknown, colorBody{}); err != nil {
 		return rest.Reply{}, err
 	}
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	c, err := a.Colors.Put(r.Context(), r.Param("key"), in.Color)
 	if err != nil {
 		return rest.Reply{}, err
@@ -198,6 +203,11 @@ func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
 func (a colorRoutes) deleteColor(r *rest.Request) (rest.Reply, error) {
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	if err := a.Colors.Delete(r.Context(), r.Param("key")); err != nil {
 		return rest.Reply{}, err
 	}
@@ -248,7 +258,7 @@ func (a colorRoutes) exportColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Created(a.href("downloads", d.ID), a.download(d))
+	return rest.Created(a.href("downloads", d.ID), fileRoutes{a.api}.download(d))
 }
 
 // attachment is 200 with a file that is made while it is sent.
@@ -270,7 +280,7 @@ func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	file, err := a.staged(r.Context(), in.UploadID)
+	file, err := fileRoutes{a.api}.staged(r.Context(), in.UploadID)
 	if err != nil {
 		return rest.Reply{}, err
 	}

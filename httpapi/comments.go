@@ -22,7 +22,7 @@ import (
 // commentRoutes serves comments, activities and the feed.
 type commentRoutes struct{ *api }
 
-// routes returns the rows of the route table, but those of ofEntities.
+// routes returns the rows of the route table, but those of entityCommentRoutes.
 func (a commentRoutes) routes() []rest.Route {
 	return []rest.Route{
 		{
@@ -103,10 +103,13 @@ func (a commentRoutes) routes() []rest.Route {
 	}
 }
 
-// ofEntities returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented;
-// id is an id or a natural id. GET returns 200 and a page of the comments that reply to none, as
+// entityCommentRoutes serves the comments on entities.
+type entityCommentRoutes struct{ commentRoutes }
+
+// routes returns GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id
+// is an id or a natural id. GET returns 200 and a page of the comments that reply to none, as
 // listReplies does; POST {message?} returns 201 and the comment, as createReply does.
-func (a commentRoutes) ofEntities() (all []rest.Route) {
+func (a entityCommentRoutes) routes() (all []rest.Route) {
 	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := commentsPattern(p)
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
@@ -248,7 +251,7 @@ func (a commentRoutes) authors(ctx context.Context, all ...comments.Comment) (ma
 	}
 	encoded := make(map[string]json.RawMessage, len(users))
 	for name, u := range users {
-		if encoded[name], err = a.user(who, u).MarshalJSON(); err != nil {
+		if encoded[name], err = (userRoutes{a.api}).user(who, u).MarshalJSON(); err != nil {
 			return nil, err
 		}
 	}
@@ -386,7 +389,7 @@ func (a commentRoutes) deleteComment(r *rest.Request) (rest.Reply, error) {
 
 // checkPlurals returns errs.Invalid for a kind of the host whose paths would begin as those of
 // another kind, or of other routes.
-func (a *api) checkPlurals(routes []rest.Route) error {
+func (a commentRoutes) checkPlurals(routes []rest.Route) error {
 	for i, p := range a.HostParents {
 		if holder := a.holderOf(p, a.HostParents[:i], routes); holder != "" {
 			return errs.New(errs.Invalid,
@@ -399,7 +402,7 @@ func (a *api) checkPlurals(routes []rest.Route) error {
 }
 
 // holderOf returns what else has the plural of a kind of the host, "" for nothing.
-func (a *api) holderOf(p comments.Parent, others []comments.Parent, routes []rest.Route) string {
+func (a commentRoutes) holderOf(p comments.Parent, others []comments.Parent, routes []rest.Route) string {
 	for _, o := range slices.Concat(others, commentParents) {
 		if o.Plural == p.Plural && o.Kind != p.Kind {
 			return fmt.Sprintf("the kind %q", o.Kind)
@@ -464,7 +467,7 @@ func (a commentRoutes) activity(v comments.Activity) hal.Resource {
 }
 
 // about returns the links to what a row is about.
-func (a *api) about(of entity.Key, comment *string) hal.Links {
+func (a commentRoutes) about(of entity.Key, comment *string) hal.Links {
 	links := hal.Links{}
 	if comment != nil {
 		links.With("inf:comment", a.href("comments", *comment))

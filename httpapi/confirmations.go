@@ -33,7 +33,7 @@ func person(r *rest.Request) string {
 
 // confirm asks the caller of a conversation with an assistant to confirm a call, with the event
 // confirm, and waits for the decision at decideCall.
-func (a *api) confirm(
+func (a chats) confirm(
 	ctx context.Context, r *rest.Request, assistant string, call ai.ToolCall, send func(string, any) error,
 ) (bool, error) {
 	return a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
@@ -48,7 +48,7 @@ type confirmInput struct {
 }
 
 // confirmationRoutes serves the calls of assistants that wait for a person.
-type confirmationRoutes struct{ *api }
+type confirmationRoutes struct{ chats }
 
 // routes returns the rows of the route table, unless the host keeps assistants itself.
 func (a confirmationRoutes) routes() []rest.Route {
@@ -61,7 +61,7 @@ func (a confirmationRoutes) routes() []rest.Route {
 			Pattern: "/api/assistants/:id/_chat/_confirm",
 			Name:    "confirmAssistantCall",
 			Grants:  decisions,
-			Chatter: true,
+			Caller:  a.chatter,
 			Writes:  rest.InTx,
 			Options: confirmInput{},
 			Summary: "Allow or decline a call that an assistant waits with",

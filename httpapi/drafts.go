@@ -177,7 +177,7 @@ func (n drafted) putFile(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := rest.NewWritten(r, content, n.writeSlot)
+	body := rest.NewWritten(r, content)
 	defer body.Leave()
 	f, err := n.service.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
 	if err != nil {

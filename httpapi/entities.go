@@ -406,7 +406,7 @@ func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := rest.NewWritten(r, content, a.writeSlot)
+	body := rest.NewWritten(r, content)
 	defer body.Leave()
 	f, err := inLibrary(a.api, r, func() (libraries.File, error) {
 		return a.Content.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
@@ -488,7 +488,7 @@ func inLibrary[T any](a *api, r *rest.Request, content func() (T, error), app fu
 		return v, err
 	case missing != nil:
 		return v, missing
-	case fromApp(r.Context()):
+	case visitOf(r).fromApp:
 		return v, errs.New(
 			errs.Forbidden, "No app may call %s, as this is the library of an app%s.", r.URL.Path,
 			which(programs),

@@ -20,6 +20,7 @@ type Route = rest.Route
 // How routes write.
 const (
 	InTx    = rest.InTx
+	InSlot  = rest.InSlot
 	Unbound = rest.Unbound
 )
 
@@ -52,32 +53,41 @@ func RouteOf(method, target string) string {
 func OneHeavyPlace(h http.Handler, timeout time.Duration) {
 	o := limiter.Options{Capacity: 1, Timeout: timeout}
 	a := h.(*api)
-	a.heavy = rest.Heavy{Brief: limiter.New(o), Long: limiter.New(o), Transfers: &a.transfers}
+	a.Heavy = rest.Heavy{Brief: limiter.New(o), Long: limiter.New(o), Transfers: &a.Transfers}
 }
 
 // TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the
 // function that frees them.
 func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave func(), err error) {
 	r := &rest.Request{Request: &http.Request{}, Ctx: ctx, Who: actor.Actor{Tenant: tenant}}
-	one, err := h.(*api).heavy.Place(r, rest.Brief)
+	one, err := h.(*api).Heavy.Place(r, rest.Brief)
 	if err != nil {
 		return nil, err
 	}
-	two, err := h.(*api).heavy.Place(r, rest.Long)
+	two, err := h.(*api).Heavy.Place(r, rest.Long)
 	return func() { two.Leave(); one.Leave() }, err
 }
 
+// TakeWriteSlots takes all slots for writes of a tenant, for which others wait for so long, and
+// returns the function that frees them.
+func TakeWriteSlots(ctx context.Context, h http.Handler, tenant string, wait time.Duration) (leave func()) {
+	a := h.(*api)
+	a.Writing = limiter.New(limiter.Options{PerKey: 1, Timeout: wait})
+	leave, _ = a.Writing.Acquire(ctx, 1, tenant)
+	return leave
+}
+
 // HeavyTenants returns how many tenants have heavy requests that compute or wait.
-func HeavyTenants(h http.Handler) int { return h.(*api).heavy.Brief.Keys() }
+func HeavyTenants(h http.Handler) int { return h.(*api).Heavy.Brief.Keys() }
 
 // WritingTenants returns how many tenants have requests that write or wait for a turn to.
-func WritingTenants(h http.Handler) int { return h.(*api).writing.Keys() }
+func WritingTenants(h http.Handler) int { return h.(*api).Writing.Keys() }
 
 // WaitingForLong returns how many requests wait for a place of the long ones.
-func WaitingForLong(h http.Handler) int { return h.(*api).heavy.Long.Waiting() }
+func WaitingForLong(h http.Handler) int { return h.(*api).Heavy.Long.Waiting() }
 
 // LongTenants returns how many tenants have long requests that compute or wait.
-func LongTenants(h http.Handler) int { return h.(*api).heavy.Long.Keys() }
+func LongTenants(h http.Handler) int { return h.(*api).Heavy.Long.Keys() }
 
 // IsHeavy reports whether a request takes a place.
 func IsHeavy(method, target string) bool {

@@ -104,7 +104,7 @@ type downloadBody struct {
 	Created  int64  `json:"created"` // epoch milliseconds
 }
 
-func (a *api) download(d files.File) hal.Resource {
+func (a fileRoutes) download(d files.File) hal.Resource {
 	links := hal.Self(a.href("downloads", d.ID)).With(
 		"inf:content", a.href("downloads", d.ID, "content"),
 	).With("inf:downloads", a.href("downloads"))
@@ -147,7 +147,7 @@ func (a fileRoutes) deleteUpload(r *rest.Request) (rest.Reply, error) {
 
 // staged opens an upload that a body names. It returns errs.Invalid, not errs.NotFound, if there is
 // no such upload.
-func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
+func (a fileRoutes) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
 	if uploadID == "" {
 		return nil, errs.New(errs.Invalid, "uploadId is required")
 	}

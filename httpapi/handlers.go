@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 
@@ -14,15 +13,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 )
 
-// drainTime is how long a handler that goes on after its answer has when the server stops.
-const drainTime = 3 * time.Second
-
 // runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on
 // after it. Errors: errs.Unavailable if too many scripts run; what the handler does wrong is none.
-func (a *api) runHandler(
+func (a views) runHandler(
 	ctx context.Context, c scripts.Call, route handlers.Route, request handlers.Request,
 ) (handlers.Response, error) {
-	return a.detached(ctx, false, func(
+	return rest.Detached(ctx, &a.Transfers, false, func(
 		running context.Context, respond func(handlers.Response),
 	) (handlers.Response, error) {
 		in := handlers.Invocation{

@@ -178,7 +178,7 @@ func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 		Storage: stored,
 		Webhooks: webhookLimits{
 			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals,
-			hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
+			hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), rest.DrainTime.Milliseconds(),
 		},
 	}
 	body.Chats = chatLimits{

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -50,4 +52,28 @@ func whenWriting(who actor.Actor, links hal.Links, more hal.Links) hal.Links {
 		links[rel] = link
 	}
 	return links
+}
+
+// The methods of routes.
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+	put  = http.MethodPut
+	del  = http.MethodDelete
+)
+
+// The query parameters of lists.
+var (
+	none     = []string{} // a list that is one array
+	window   = []string{"start", "limit"}
+	paged    = []string{"start", "limit", "sort", "cursor"}
+	searched = []string{"start", "limit", "sort", "cursor", "q"}
+)
+
+// guarded returns routes with a guard.
+func guarded(guard func(*rest.Request) error, routes []rest.Route) []rest.Route {
+	for i := range routes {
+		routes[i].Guard = guard
+	}
+	return routes
 }

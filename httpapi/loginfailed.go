@@ -48,7 +48,7 @@ func backOf(query url.Values) (domains.Return, error) {
 }
 
 // sso returns the address where a login begins.
-func (a *api) sso(t attempt) string {
+func (a loginFlow) sso(t attempt) string {
 	query := url.Values{}
 	if t.tenant != "" {
 		query.Set("tenant", t.tenant)
@@ -71,14 +71,15 @@ func withQuery(address string, query url.Values) string {
 
 // failedLogin replies to a browser in whose way a login has failed: it goes back to the page that
 // has asked for errors, or gets a page. It reports false for a program.
-func (a *api) failedLogin(
+func (a loginFlow) failedLogin(
 	w *rest.Response, r *http.Request, status int, message string, err error,
 ) (answer rest.Reply, ok bool) {
+	w.Header().Set("Vary", varyByVisit["Vary"])
 	var failed refusedLogin
 	errors.As(err, &failed)
 	switch {
 	case failed.attempt.back.Errors:
-		return seeOther(a.BaseURL + withError(
+		return rest.SeeOther(a.BaseURL + withError(
 			failed.attempt.back.To, errorWord(status, failed.attempt.fault), w.ID,
 		)), true
 	case visitsPage(r.Header):
@@ -120,7 +121,7 @@ func errorWord(status int, fault domains.Fault) string {
 
 // loginNotice tells a person why a login has failed, as far as it tells a stranger nothing about
 // people.
-func (a *api) loginNotice(t attempt, status int, message, request string) notice {
+func (a loginFlow) loginNotice(t attempt, status int, message, request string) notice {
 	n := notice{Title: "You could not be logged in", Request: request}
 	if t.domain != "" && status != http.StatusNotFound && !t.password {
 		n.Links = append(n.Links, pageLink{a.sso(t), "Try again"})

@@ -16,14 +16,13 @@ import (
 // logging in, which leads back to the page. It reports whether the failure of a request is one for
 // it; all other failures are JSON. Beside the loopback address of the base URL, where no app's
 // origin finds the session again, it is 303 to that one.
-func (a *api) loginPage(r *rest.Request, route *rest.Route, err error) (page rest.Reply, ok bool) {
-	if !route.Page || !a.logins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet ||
-		!visitsPage(r.Header) ||
-		r.Header.Get("Authorization") != "" || originOf(r.Context()) != nil || fromApp(r.Context()) || a.hidden(r) {
+func (a loginFlow) loginPage(r *rest.Request, err error) (page rest.Reply, ok bool) {
+	if a.noLogins || errs.CodeOf(err) != errs.Unauthenticated || r.Method != http.MethodGet ||
+		!visitsPage(r.Header) || r.Header.Get("Authorization") != "" || a.hidden(r) {
 		return rest.Reply{}, false
 	}
 	if a.otherLoopback(r.Host) {
-		return seeOther(a.BaseURL + r.URL.RequestURI()), true
+		return rest.SeeOther(a.BaseURL + r.URL.RequestURI()), true
 	}
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
@@ -44,10 +43,12 @@ func (a *api) loginPage(r *rest.Request, route *rest.Route, err error) (page res
 }
 
 // hidden reports whether the database hides its rows, so that every credential looks wrong.
-func (a *api) hidden(r *rest.Request) bool { return a.Visible != nil && a.Visible(r.Context()) != nil }
+func (a loginFlow) hidden(r *rest.Request) bool {
+	return a.Visible != nil && a.Visible(r.Context()) != nil
+}
 
 // otherLoopback reports whether a host is this machine by another name than in the base URL.
-func (a *api) otherLoopback(host string) bool {
+func (a loginFlow) otherLoopback(host string) bool {
 	base, err := url.Parse(a.origin)
 	at, failed := url.Parse("//" + host)
 	return err == nil && failed == nil && base.Port() == at.Port() && base.Hostname() != at.Hostname() &&
@@ -60,7 +61,7 @@ func isLoopback(name string) bool {
 
 // askToLogin replies 401 with the page of a login, with a form for the domain local alone when too
 // many ask how to log in.
-func (a *api) askToLogin(r *rest.Request, form loginForm) rest.Reply {
+func (a loginFlow) askToLogin(r *rest.Request, form loginForm) rest.Reply {
 	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), form.Tenant)
 	var ways []domains.Way
 	if err == nil {

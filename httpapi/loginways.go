@@ -15,25 +15,24 @@ import (
 )
 
 // loginWayRoutes serves the ways to log in at a tenant.
-type loginWayRoutes struct{ *api }
+type loginWayRoutes struct{ loginFlow }
 
 // routes returns the rows of the route table.
 func (a loginWayRoutes) routes() []rest.Route {
-	return []rest.Route{
+	return a.ifLogins([]rest.Route{
 		{
 			Method:  get,
 			Pattern: "/api/login",
 			Name:    "listLogins",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
-			Browser: true,
+			Failed:  a.failedLogin,
 			AnyType: true,
 			Query:   []string{"tenant", "domain", "returnTo", "errors", "start", "limit"},
 			Summary: "The ways to log in at a tenant",
 			Handle:  a.listLogins,
 		},
-	}
+	})
 }
 
 // listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a
@@ -82,7 +81,7 @@ func (a loginWayRoutes) listLogins(r *rest.Request) (rest.Reply, error) {
 }
 
 // ways returns how people log in at a tenant, without what cannot work at this server.
-func (a *api) ways(r *rest.Request, tenant string) ([]domains.Way, error) {
+func (a loginFlow) ways(r *rest.Request, tenant string) ([]domains.Way, error) {
 	all, err := a.Domains.Unchecked().Ways(r.Context(), tenant)
 	if err != nil || a.secureCookie {
 		return all, err
@@ -131,7 +130,7 @@ type loginForm struct {
 // loginFormPage replies with the page of a login: a form for a password, and links to the other
 // ways to log in. The form comes back to this service and then leads to the page or, with origins
 // of apps, to one of these.
-func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) rest.Reply {
+func (a loginFlow) loginFormPage(status int, form loginForm, ways []domains.Way) rest.Reply {
 	if form.Back.To == "" {
 		form.Back.To = loginAddress(form.Tenant, "", "")
 	}

@@ -20,18 +20,17 @@ import (
 )
 
 // logoutRoutes serves logouts, also those that a provider asks for.
-type logoutRoutes struct{ *api }
+type logoutRoutes struct{ loginFlow }
 
 // routes returns the rows of the route table.
 func (a logoutRoutes) routes() []rest.Route {
-	return []rest.Route{
+	return append(a.ifLogins([]rest.Route{
 		{
 			Method:  get,
 			Pattern: "/api/login/:domain/loggedout",
 			Name:    "loggedOut",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
 			AnyType: true,
 			Summary: "Come back from a logout at the provider",
 			Handle:  a.loggedOut,
@@ -42,7 +41,6 @@ func (a logoutRoutes) routes() []rest.Route {
 			Name:    "singleLogoutByQuery",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
 			AnyType: true,
 			Summary: "A SAML provider's request or answer about a logout",
 			Handle:  a.singleLogoutByQuery,
@@ -53,7 +51,6 @@ func (a logoutRoutes) routes() []rest.Route {
 			Name:    "singleLogoutByForm",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
 			Foreign: true,
 			AnyType: true,
 			Summary: "The same as a form",
@@ -65,11 +62,11 @@ func (a logoutRoutes) routes() []rest.Route {
 			Name:    "receiveLogout",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
 			AnyType: true,
 			Summary: "A provider's notice of a logout",
 			Handle:  a.receiveLogout,
 		},
+	}), []rest.Route{
 		{
 			Method:  post,
 			Pattern: "/api/logout",
@@ -80,7 +77,7 @@ func (a logoutRoutes) routes() []rest.Route {
 			Summary: "End the session",
 			Handle:  a.logout,
 		},
-	}
+	}...)
 }
 
 // logout serves POST /api/logout: 200; the session ends, and its cookie. With provider=true, in the
@@ -118,7 +115,7 @@ func (a logoutRoutes) logout(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	if form {
-		page := seeOther(cmp.Or(begun.Location, a.afterLogout(options.Get("returnTo"))))
+		page := rest.SeeOther(cmp.Or(begun.Location, a.afterLogout(options.Get("returnTo"))))
 		if begun.Form != nil {
 			page = postPage("Logging out", begun.Location, begun.Form)
 		}
@@ -224,7 +221,7 @@ func (a logoutRoutes) logLogout(r *rest.Request, message, tenant, domain string,
 	}
 	a.Log.InfoContext(r.Context(), message, "reason", logged(err.Error(), 512), "tenant", logged(tenant, 256),
 		"domain", logged(domain, 256),
-		"request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
+		"request", actor.OriginOf(r.Context()).Request, "client", rest.ClientOf(r.Request))
 }
 
 // loggedOut serves GET /api/login/{domain}/loggedout, where a browser comes back from a logout at
@@ -255,7 +252,7 @@ func (a logoutRoutes) finishLogout(r *rest.Request, tenant string, answer domain
 		returnTo = ""
 	}
 	if returnTo != "" {
-		page = seeOther(a.afterLogout(returnTo))
+		page = rest.SeeOther(a.afterLogout(returnTo))
 	}
 	page.Cookies = []*http.Cookie{a.loginCookie(state, "", time.Unix(0, 0))}
 	return page, nil
@@ -359,7 +356,7 @@ func (a logoutRoutes) singleLogout(r *rest.Request, tenant string, answer domain
 	case n.Form != nil:
 		return postPage("Logging out", n.Location, n.Form), nil
 	case n.Location != "":
-		return seeOther(n.Location), nil
+		return rest.SeeOther(n.Location), nil
 	}
 	return a.loggedOutPage(), nil
 }

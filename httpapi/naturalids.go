@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
@@ -17,6 +18,14 @@ const kindDataset entity.Kind = "dataset"
 // namedKinds are the parameters of paths that name an entity beside the one that the path is of,
 // with its kind. entityId has the kind that entityType names.
 var namedKinds = map[string]entity.Kind{"datasetId": kindDataset, "tagId": "tag"}
+
+// namesEntities reports whether a path has such a parameter.
+func namesEntities(pattern string) bool {
+	return slices.ContainsFunc(strings.Split(pattern, "/"), func(segment string) bool {
+		name, is := strings.CutPrefix(segment, ":")
+		return is && (name == "entityId" || namedKinds[name] != "")
+	})
+}
 
 // nameEntities replaces natural ids in such parameters by ids, before a handler reads them.
 func (a *api) nameEntities(r *rest.Request) error {

@@ -111,6 +111,11 @@ func (a principalRoutes) reassignPrincipal(r *rest.Request) (rest.Reply, error) 
 	if in.To == "" {
 		return rest.Reply{}, errs.New(errs.Invalid, "to is required")
 	}
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	moved, err := a.Principals.Reassign(r.Context(), r.Param("id"), in.To)
 	if err != nil {
 		return rest.Reply{}, err

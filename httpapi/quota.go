@@ -45,12 +45,10 @@ func grows(route *rest.Route) bool {
 // formOverhead is how many bytes of a form are not the file.
 const formOverhead = 1 << 10
 
-// room returns errs.Full if a route stores more and the tenant has no room for it, before the body
-// is read. How large a file will be is noted for what stores it.
-func (a *api) room(r *rest.Request, route *rest.Route) error {
-	if a.Quotas == nil || rest.IsRead(r.Method) || !grows(route) {
-		return nil
-	}
+// room returns errs.Full if the tenant has no room for what a route that grows stores, before the
+// body is read. How large a file will be is noted for what stores it.
+func (a *api) room(r *rest.Request) error {
+	route := r.Route
 	n := max(0, r.ContentLength)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		n = max(0, n-formOverhead)
@@ -103,7 +101,7 @@ func (a *api) usage(ctx context.Context, tenant string) (tenants.Usage, error) {
 	return a.Quotas.Usage(ctx, tenant)
 }
 
-func (a *api) storageLimits(r *rest.Request) (l storageLimits, err error) {
+func (a limitRoutes) storageLimits(r *rest.Request) (l storageLimits, err error) {
 	u, err := a.usage(r.Context(), r.Who.Tenant)
 	if err != nil {
 		return l, err

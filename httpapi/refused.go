@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"errors"
-	"net/http"
 	"strconv"
 	"unicode/utf8"
 
@@ -20,10 +19,13 @@ type refusedLogin struct {
 
 func (r refusedLogin) Unwrap() error { return r.error }
 
+// Logged marks the error for the engine, which logs others.
+func (refusedLogin) Logged() {}
+
 // refuseLogin logs why a login failed, as one line, and returns the error for the answer, which
 // does not tell the reason. username is "" if it is not known, as after a login at a provider.
 // Internal errors are logged by fail instead.
-func (a *api) refuseLogin(r *rest.Request, tenant, domain, username string, err error) error {
+func (a loginFlow) refuseLogin(r *rest.Request, tenant, domain, username string, err error) error {
 	reason := err
 	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
 		reason = e.Cause
@@ -31,16 +33,8 @@ func (a *api) refuseLogin(r *rest.Request, tenant, domain, username string, err 
 	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant",
 		logged(tenant, 256), "domain", logged(domain, 256),
 		"username", logged(username, 256), "request",
-		actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
+		actor.OriginOf(r.Context()).Request, "client", rest.ClientOf(r.Request))
 	return refusedLogin{error: err}
-}
-
-// clientOf returns the client's address for the log.
-func clientOf(r *http.Request) string {
-	if at := actor.OriginOf(r.Context()).Address; at.IsValid() {
-		return at.String()
-	}
-	return ""
 }
 
 // logged returns text from a caller for the log: at most most bytes, without control characters.

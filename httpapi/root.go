@@ -172,7 +172,7 @@ and teams. It is made for programs.</p>
 <ul>
 <li><a href="%s">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
 `, address(a.href()))
-	if a.logins {
+	if !a.noLogins {
 		login := a.href("login")
 		body.addf(
 			"<li><a href=\"%s\">Log in</a> with a browser. A program sends a username and a password to "+

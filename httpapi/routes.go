@@ -1,84 +1,31 @@
 package httpapi
 
-import (
-	"net/http"
-	"slices"
+import "github.com/tenantcontent/tenantcontent/internal/rest"
 
-	"github.com/tenantcontent/tenantcontent/internal/rest"
-)
+// noun has the rows of a noun, above their handlers in the file that is named for it.
+type noun interface{ routes() []rest.Route }
 
-// routes is the route table: the routes of each noun, content first. A noun's type has its rows
-// above its handlers, in the file that is named for it. The router, the 401, 404 and 405 answers
-// and several tests are made from the table.
-func (a *api) routes() []rest.Route {
-	return slices.Concat(
-		colorRoutes{a}.routes(),
-		bundleRoutes{a}.routes(),
-		archiveRoutes{a}.routes(),
-		instructionRoutes{a}.routes(),
-		commentRoutes{a}.routes(),
-		notificationRoutes{a}.routes(),
-		inputRoutes{a}.routes(),
-		domainRoutes{a}.routes(),
-		domainKeyRoutes{a}.routes(),
-		ssoRoutes{a}.routes(),
-		logoutRoutes{a}.routes(),
-		principalRoutes{a}.routes(),
-		loginWayRoutes{a}.routes(),
-		sessionRoutes{a}.routes(),
-		tenantRoutes{a}.routes(),
-		limitRoutes{a}.routes(),
-		tokenRoutes{a}.routes(),
-		userRoutes{a}.routes(),
-		avatarRoutes{a}.routes(),
-		teamRoutes{a}.routes(),
-		fileRoutes{a}.routes(),
-		rootRoutes{a}.routes(),
-		healthRoutes{a}.routes(),
-		domainTokenRoutes{a}.routes(),
-		scimRoutes{a}.routes(),
-		commentRoutes{a}.ofEntities(),
-		appRoutes{a}.routes(),
-		appPartRoutes{a}.routes(),
-		appUserRoutes{a}.routes(),
-		appExportRoutes{a}.routes(),
-		appAssistRoutes{a}.routes(),
-		webhookRoutes{a}.routes(),
-		assistantChatRoutes{a}.routes(),
-		confirmationRoutes{a}.routes(),
-		assistantRoutes{a}.routes(),
-		assistantPartRoutes{a}.routes(),
-		appTokenRoutes{a}.routes(),
-		visitorRoutes{a}.routes(),
-		appMessageRoutes{a}.routes(),
-		agentRoutes{a}.routes(),
-		appDeployRoutes{a}.routes(),
-		appViewRoutes{a}.routes(),
-		appServerRoutes{a}.routes(),
-		entityRoutes{a}.routes(),
-	)
+// nouns are all nouns in the order of the route table, content first.
+func (a *api) nouns() []noun {
+	return []noun{
+		colorRoutes{a}, bundleRoutes{a}, archiveRoutes{a}, instructionRoutes{a}, commentRoutes{a},
+		notificationRoutes{a}, inputRoutes{a},
+		domainRoutes{a}, domainKeyRoutes{a}, ssoRoutes{loginFlow{a}}, logoutRoutes{loginFlow{a}},
+		principalRoutes{a}, loginWayRoutes{loginFlow{a}}, sessionRoutes{loginFlow{a}}, tenantRoutes{a}, limitRoutes{a},
+		tokenRoutes{a}, userRoutes{a}, avatarRoutes{a}, teamRoutes{a}, fileRoutes{a}, rootRoutes{a}, healthRoutes{a},
+		domainTokenRoutes{a}, scimRoutes{a}, entityCommentRoutes{commentRoutes{a}},
+		appRoutes{a}, appPartRoutes{a}, appUserRoutes{a}, appExportRoutes{a}, appAssistRoutes{chats{views{a}}},
+		webhookRoutes{a}, assistantChatRoutes{chats{views{a}}}, confirmationRoutes{chats{views{a}}},
+		assistantRoutes{a}, assistantPartRoutes{a}, appTokenRoutes{a}, visitorRoutes{views{a}}, appMessageRoutes{a},
+		agentRoutes{a}, appDeployRoutes{a}, appViewRoutes{views{a}}, appServerRoutes{views{a}}, entityRoutes{a},
+	}
 }
 
-// The methods of routes.
-const (
-	get  = http.MethodGet
-	post = http.MethodPost
-	put  = http.MethodPut
-	del  = http.MethodDelete
-)
-
-// The query parameters of lists.
-var (
-	none     = []string{} // a list that is one array
-	window   = []string{"start", "limit"}
-	paged    = []string{"start", "limit", "sort", "cursor"}
-	searched = []string{"start", "limit", "sort", "cursor", "q"}
-)
-
-// guarded returns routes with a guard.
-func guarded(guard func(*rest.Request) error, routes []rest.Route) []rest.Route {
-	for i := range routes {
-		routes[i].Guard = guard
+// routes is the route table. The router, the 401, 404 and 405 answers and several tests are made
+// from it.
+func (a *api) routes() (all []rest.Route) {
+	for _, n := range a.nouns() {
+		all = append(all, n.routes()...)
 	}
-	return routes
+	return all
 }

@@ -41,6 +41,14 @@ var notInSCIM = map[string]rest.Failure{
 	},
 }
 
+// missingInSCIM returns the error of one of them, nil for other paths.
+func missingInSCIM(path string) error {
+	if missing, ok := notInSCIM[path]; ok {
+		return missing
+	}
+	return nil
+}
+
 // scimRoutes serves SCIM.
 type scimRoutes struct{ *api }
 
@@ -197,7 +205,8 @@ func (a scimRoutes) routes() []rest.Route {
 		},
 	}
 	for i := range routes {
-		routes[i].Grants, routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = profiles, true, true, true
+		routes[i].Grants, routes[i].AnyType, routes[i].AnyQuery = profiles, true, true
+		routes[i].Caller = a.provisionerOf
 	}
 	return routes
 }
@@ -205,7 +214,7 @@ func (a scimRoutes) routes() []rest.Route {
 // provisionerOf sets the provider of identities that sends a request, by its token of a domain, and
 // returns an actor without a user, who may do nothing elsewhere. Errors: errs.Unauthenticated, the
 // same for every reason; errs.Conflict for a domain that is scanned.
-func (a *api) provisionerOf(r *rest.Request) (actor.Actor, error) {
+func (a scimRoutes) provisionerOf(r *rest.Request) (actor.Actor, error) {
 	p, err := a.Sessions.Unchecked().Provisioner(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
 	if err != nil {
 		return actor.Actor{}, err
@@ -225,12 +234,6 @@ func (a *api) provisionerOf(r *rest.Request) (actor.Actor, error) {
 func scimClientOf(r *rest.Request) scim.Client {
 	p := *cmp.Or(visitOf(r).provisioner, &sessions.Provisioner{})
 	return scim.Client{Tenant: p.Tenant, Domain: p.Domain, Token: p.Token}
-}
-
-// isSCIM reports whether a request is for the routes of SCIM, whose errors have a form of their
-// own.
-func (a *api) isSCIM(r *http.Request) bool {
-	return strings.HasPrefix(rest.Unmounted(r, a.mount).URL.Path, scimRoot+"/")
 }
 
 // scimProblem is an error as SCIM has it.

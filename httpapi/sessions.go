@@ -17,34 +17,42 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// loginFlow is what takes people through a login, and what its routes share.
+type loginFlow struct{ *api }
+
+// ifLogins returns routes of logins, nothing where the host authenticates callers in their place.
+func (a loginFlow) ifLogins(routes []rest.Route) []rest.Route {
+	if a.noLogins {
+		return nil
+	}
+	return routes
+}
+
 // sessionRoutes serves logins with a password and the session.
-type sessionRoutes struct{ *api }
+type sessionRoutes struct{ loginFlow }
 
 // routes returns the rows of the route table.
 func (a sessionRoutes) routes() []rest.Route {
-	return []rest.Route{
-		{
-			Method:  post,
-			Pattern: "/api/login/:domain",
-			Name:    "login",
-			Grants:  logins,
-			Secret:  true,
-			Public:  true,
-			Login:   true,
-			Browser: true,
-			Summary: "Log in with a password",
-			Handle:  a.login,
-		},
-		{
-			Method:  get,
-			Pattern: "/api/session",
-			Name:    "getSession",
-			Grants:  logins,
-			Secret:  true,
-			Summary: "Who the caller is",
-			Handle:  a.getSession,
-		},
+	login := rest.Route{
+		Method:  post,
+		Pattern: "/api/login/:domain",
+		Name:    "login",
+		Grants:  logins,
+		Secret:  true,
+		Public:  true,
+		Summary: "Log in with a password",
+		Handle:  a.login,
+		Failed:  a.failedLogin,
 	}
+	return append(a.ifLogins([]rest.Route{login}), rest.Route{
+		Method:  get,
+		Pattern: "/api/session",
+		Name:    "getSession",
+		Grants:  logins,
+		Secret:  true,
+		Summary: "Who the caller is",
+		Handle:  a.getSession,
+	})
 }
 
 // cookieName is the session cookie.
@@ -53,7 +61,7 @@ const cookieName = "sid"
 // sessionCookie returns the name of the session cookie. Where apps have origins of their own, which
 // may be at the same site, the prefix has browsers take it from the host of the service alone; a
 // cookie for a path cannot have it.
-func (a *api) sessionCookie() string {
+func (a loginFlow) sessionCookie() string {
 	if a.origins != nil && a.secureCookie && a.mount == "" {
 		return "__Host-" + cookieName
 	}
@@ -117,7 +125,7 @@ func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
 }
 
 // loggedIn answers with a new session: 200, its token and its cookie.
-func (a *api) loggedIn(l sessions.Login) rest.Reply {
+func (a loginFlow) loggedIn(l sessions.Login) rest.Reply {
 	self := actor.Actor{Tenant: l.Tenant, User: l.User.Username, Superuser: l.User.Superuser}
 	return rest.Reply{
 		Status:  http.StatusOK,
@@ -127,7 +135,7 @@ func (a *api) loggedIn(l sessions.Login) rest.Reply {
 			ExpiresAt hal.Time     `json:"expiresAt"`
 			Tenant    string       `json:"tenant"`
 			User      hal.Resource `json:"user"`
-		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, a.user(self, l.User)},
+		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, userRoutes{a.api}.user(self, l.User)},
 	}
 }
 
@@ -175,7 +183,7 @@ func loginFormOf(r *rest.Request) (in loginBody, returnTo string, err error) {
 
 // cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session
 // ends by itself.
-func (a *api) cookie(token string, maxAge int) *http.Cookie {
+func (a loginFlow) cookie(token string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: a.sessionCookie(), Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
@@ -213,13 +221,6 @@ func orNull(s string) *string {
 	return &s
 }
 
-// hasBearer reports whether a request has a bearer token, which no browser adds by itself. Any
-// other credential, including one for a host's own Authenticate, may be one that a browser adds.
-func hasBearer(r *http.Request) bool {
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer")
-}
-
 // bearer returns the bearer token of a request, "" for none.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -229,18 +230,9 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// oneAuthorization returns errs.Invalid for a request with several Authorization headers: a proxy
-// may believe another one than this service.
-func oneAuthorization(r *http.Request) error {
-	if len(r.Header.Values("Authorization")) > 1 {
-		return errs.New(errs.Invalid, "The request has several Authorization headers: send one.")
-	}
-	return nil
-}
-
 // authenticate reads the bearer token or, without one, the session cookie. It refuses session
 // cookies with different values.
-func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
+func (a loginFlow) authenticate(r *http.Request) (actor.Actor, error) {
 	credential := ""
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")

@@ -389,7 +389,7 @@ func TestCrossOrigin(t *testing.T) {
 				headers = append(headers, page)
 			}
 			switch {
-			case r.SCIM: // no browser adds a token by itself, and a cookie is none
+			case strings.HasPrefix(r.Pattern, "/api/scim/"): // no browser adds a token by itself, and a cookie is none
 				if a := s.call(t, "", r, headers...); a.status != 401 && (may || a.status != 403) {
 					t.Errorf("%s %s: %d", r.Name, page, a.status)
 				}

@@ -3,12 +3,9 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
@@ -72,23 +69,12 @@ func (a *api) Show(
 		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"
 	}
 	path := fillPath(at.path, of.ID)
-	route, params, err := a.router.Find(http.MethodGet, path)
-	if err != nil {
-		return "", nil, err
-	}
 	who, err := actor.From(ctx)
 	if err != nil || who.Tenant != tenant {
 		who = actor.Actor{Tenant: tenant, User: "-"}
 	}
 	who.Superuser, who.AI, who.ReadOnly = true, true, false
-	ctx = actor.With(ctx, who)
-	r := (&http.Request{
-		Method: http.MethodGet,
-		URL:    &url.URL{Path: path},
-		Header: http.Header{},
-		Body:   http.NoBody,
-	}).WithContext(ctx)
-	answer, err := route.Handle(rest.NewCall(r, route, params, who, a.MaxBody))
+	answer, err := a.Get(ctx, path, who)
 	if err != nil || answer.Body == nil {
 		return "", nil, err
 	}

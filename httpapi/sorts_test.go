@@ -32,7 +32,7 @@ func TestEverySortHasAnIndex(t *testing.T) {
 		s := stocked(t, func(testing.TB) *bun.DB { return db })
 		seen := map[string]bool{}
 		for _, r := range httpapi.Routes() {
-			if r.Method != "GET" || r.SCIM {
+			if r.Method != "GET" || strings.HasPrefix(r.Pattern, "/api/scim/") {
 				continue
 			}
 			target, _, _ := strings.Cut(s.target(r), "?")

@@ -17,19 +17,18 @@ import (
 )
 
 // ssoRoutes serves logins at a provider.
-type ssoRoutes struct{ *api }
+type ssoRoutes struct{ loginFlow }
 
 // routes returns the rows of the route table.
 func (a ssoRoutes) routes() []rest.Route {
-	return []rest.Route{
+	return a.ifLogins([]rest.Route{
 		{
 			Method:  get,
 			Pattern: "/api/login/:domain/sso",
 			Name:    "beginSSO",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
-			Browser: true,
+			Failed:  a.failedLogin,
 			AnyType: true,
 			Summary: "Log in at the domain's provider",
 			Handle:  a.beginSSO,
@@ -40,8 +39,7 @@ func (a ssoRoutes) routes() []rest.Route {
 			Name:    "finishSSO",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
-			Browser: true,
+			Failed:  a.failedLogin,
 			AnyType: true,
 			Summary: "Come back from an OpenID provider",
 			Handle:  a.finishSSO,
@@ -52,8 +50,7 @@ func (a ssoRoutes) routes() []rest.Route {
 			Name:    "finishSAML",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
-			Browser: true,
+			Failed:  a.failedLogin,
 			Foreign: true,
 			AnyType: true,
 			Summary: "Come back from a SAML provider",
@@ -65,18 +62,17 @@ func (a ssoRoutes) routes() []rest.Route {
 			Name:    "getSSOMetadata",
 			Grants:  logins,
 			Public:  true,
-			Login:   true,
 			AnyType: true,
 			Summary: "What a SAML provider needs to know",
 			Handle:  a.getSSOMetadata,
 		},
-	}
+	})
 }
 
 // endpoints returns the addresses at which a domain's provider reaches this service. Each names the
 // tenant, so that an answer of one tenant's provider is never accepted where another one's is
 // expected (RFC 9700, mix-up).
-func (a *api) endpoints(tenant, domain string) domains.Endpoints {
+func (a loginFlow) endpoints(tenant, domain string) domains.Endpoints {
 	at := func(last string) string { return a.href("login", domain, last) + "?tenant=" + url.QueryEscape(tenant) }
 	return domains.Endpoints{
 		Callback: at("callback"), ACS: at("acs"),
@@ -87,7 +83,7 @@ func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 
 // anonymous returns the query of a request without a session, and its tenant: header X-Tenant, else
 // the query's tenant, else the only one, else default.
-func (a *api) anonymous(r *rest.Request) (query url.Values, tenant string, err error) {
+func (a loginFlow) anonymous(r *rest.Request) (query url.Values, tenant string, err error) {
 	if query, err = rest.ParseQuery(r.Request); err != nil {
 		return nil, "", err
 	}
@@ -128,7 +124,7 @@ func (a ssoRoutes) beginSSO(r *rest.Request) (rest.Reply, error) {
 // loginCookie ties a login at a provider to the browser that began it. SAML comes back with a POST
 // from another site, to which browsers bring the cookie only when it says SameSite=None, and that
 // only over https.
-func (a *api) loginCookie(state, browser string, ends time.Time) *http.Cookie {
+func (a loginFlow) loginCookie(state, browser string, ends time.Time) *http.Cookie {
 	c := &http.Cookie{
 		Name: loginCookieName(state), Value: browser, Path: a.mount + "/api/login/", Expires: ends,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,

@@ -156,7 +156,7 @@ func (a teamRoutes) team(who actor.Actor, t principals.Team) hal.Resource {
 	}}
 }
 
-func (a *api) teamLinks(id string) hal.Links {
+func (a teamRoutes) teamLinks(id string) hal.Links {
 	return hal.Self(a.href("teams", id)).With("inf:members", a.href("teams", id, "members")).
 		With("inf:comments", a.href("teams", id, "comments")).With("inf:teams", a.href("teams"))
 }
@@ -253,7 +253,7 @@ func (a teamRoutes) putTeam(r *rest.Request) (rest.Reply, error) {
 // deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo
 // says who gets it.
 func (a teamRoutes) deleteTeam(r *rest.Request) (rest.Reply, error) {
-	return a.deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
+	return principalRoutes{a.api}.deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
 }
 
 // deletePrincipalInput names the new owner of what a deleted principal owns.
@@ -261,7 +261,7 @@ type deletePrincipalInput struct {
 	ReassignTo string `json:"reassignTo"`
 }
 
-func (a *api) deletePrincipal(
+func (a principalRoutes) deletePrincipal(
 	r *rest.Request, id string, remove func(ctx context.Context, id, reassignTo string) error,
 ) (rest.Reply, error) {
 	in, err := rest.Options[deletePrincipalInput](r)

@@ -139,7 +139,7 @@ type tokenCreator struct {
 }
 
 // tokenCreator returns the caller, who makes a token.
-func (a *api) tokenCreator(r *rest.Request) (tokenCreator, error) {
+func (a tokenRoutes) tokenCreator(r *rest.Request) (tokenCreator, error) {
 	u, err := a.Principals.User(r.Context(), r.Who.User)
 	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.Who, u))}, err
 }

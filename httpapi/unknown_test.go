@@ -59,7 +59,7 @@ func eachWrite(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) 
 		"logout", // the session would be over
 	}
 	for _, r := range httpapi.Routes() {
-		if r.Method != "GET" && !r.SCIM && !slices.Contains(others, r.Name) {
+		if r.Method != "GET" && !strings.HasPrefix(r.Pattern, "/api/scim/") && !slices.Contains(others, r.Name) {
 			t.Run(r.Name, func(t *testing.T) { test(t, s, r) })
 		}
 	}
@@ -177,7 +177,7 @@ func TestWhatWasReadCanBeWritten(t *testing.T) {
 				"putWebhook", "putWebhookRoot", "putToAppServer",
 				"putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the body is a file
 			}
-			if r.Method != "PUT" || !both || r.SCIM || slices.Contains(others, r.Name) {
+			if r.Method != "PUT" || !both || strings.HasPrefix(r.Pattern, "/api/scim/") || slices.Contains(others, r.Name) {
 				continue
 			}
 			target := s.target(r)

@@ -160,7 +160,7 @@ type userPermissionsBody struct {
 }
 
 // user encodes a user as who, the caller, may see it.
-func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
+func (a userRoutes) user(who actor.Actor, u principals.User) hal.Resource {
 	may := a.Principals.UserPermissions(who, u)
 	links := a.userLinks(who, u.Username, may)
 	return hal.Resource{Links: links, Row: u, Value: userBody{
@@ -179,7 +179,7 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 }
 
 // userLinks returns the links of a user for who, the caller, who may do what may says.
-func (a *api) userLinks(who actor.Actor, username string, may principals.UserPermissions) hal.Links {
+func (a userRoutes) userLinks(who actor.Actor, username string, may principals.UserPermissions) hal.Links {
 	own := who.User == username || who.Superuser
 	links := hal.Self(a.href("users", username)).With("inf:users", a.href("users"))
 	for _, l := range []struct {
@@ -299,6 +299,11 @@ func (a userRoutes) createUser(r *rest.Request) (rest.Reply, error) {
 			return rest.Reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
+	leave, err := r.Slot()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	defer leave()
 	u, err = a.Principals.CreateUser(r.Context(), u, password)
 	if err != nil {
 		return rest.Reply{}, err
@@ -312,7 +317,7 @@ func (a userRoutes) getUser(r *rest.Request) (rest.Reply, error) {
 }
 
 // userReply replies with the result of a service: 200 and the user.
-func (a *api) userReply(r *rest.Request) func(principals.User, error) (rest.Reply, error) {
+func (a userRoutes) userReply(r *rest.Request) func(principals.User, error) (rest.Reply, error) {
 	return func(u principals.User, err error) (rest.Reply, error) {
 		if err != nil {
 			return rest.Reply{}, err
@@ -341,7 +346,7 @@ func (a userRoutes) putUser(r *rest.Request) (rest.Reply, error) {
 			return rest.Reply{}, err
 		}
 	}
-	return a.inTx(r, func() (rest.Reply, error) {
+	return r.InTx(func() (rest.Reply, error) {
 		if in.Locked != nil && !*in.Locked && r.Who.Superuser { // also when only logins from some networks are locked
 			if err := a.Principals.Unlock(r.Context(), r.Param("username")); err != nil {
 				return rest.Reply{}, err
@@ -385,7 +390,7 @@ func (a userRoutes) putViewedFeed(r *rest.Request) (rest.Reply, error) {
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no
 // reassignTo says who gets it, or is the last superuser.
 func (a userRoutes) deleteUser(r *rest.Request) (rest.Reply, error) {
-	return a.deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
+	return principalRoutes{a.api}.deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
 }
 
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200

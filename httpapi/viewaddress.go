@@ -50,6 +50,10 @@ func viewAddressOf(escaped string) viewAddress {
 	return at
 }
 
+// belowToken reports whether the path is below /-/ and a view token, which pages bring with all
+// that they load.
+func (at viewAddress) belowToken() bool { return at.files && at.token != "" }
+
 // viewPath parts the path below a view in the view token, "" for none, and the rest.
 func viewPath(below string) (token, tail string) {
 	if !strings.HasPrefix(below, "~") {
@@ -71,7 +75,7 @@ func loggedPath(path string) string {
 
 // setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why
 // its call was refused.
-func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
+func (a views) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
 	if originOf(r.Context()) != nil { // which has set them
 		return
 	}
@@ -84,7 +88,7 @@ func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
 
 // viewHeadersOf returns the headers that every answer below a view token has, or without one every
 // answer of the view.
-func (a *api) viewHeadersOf(app, token string) http.Header {
+func (a views) viewHeadersOf(app, token string) http.Header {
 	h := http.Header{}
 	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(app, token), ""), token == "") {
 		h.Set(name, value)
@@ -124,7 +128,7 @@ func (c *viewHeaders) put(app, token string, h http.Header) {
 
 // viewBase returns the URL below which the pages of an app have all that is theirs; without a
 // token, that of nothing but files.
-func (a *api) viewBase(app, token string) string {
+func (a views) viewBase(app, token string) string {
 	base := a.href("apps", app, "view") + "/-/"
 	if token != "" {
 		base += url.PathEscape(token) + "/"

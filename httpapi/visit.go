@@ -12,6 +12,7 @@ type visit struct {
 	view        viewAddress           // that the path names; zero for none
 	token       string                // the view token in the path, once it has been checked; "" for none
 	claims      view.Claims           // of the token
+	fromApp     bool                  // it is the call of a page or script of an app
 	provisioner *sessions.Provisioner // a caller with a token of a domain; nil for everybody else
 	// a caller without an account, in whose place the inviter is; nil for everybody else
 	visitor *sessions.Visitor

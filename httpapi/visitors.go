@@ -16,7 +16,7 @@ import (
 )
 
 // visitorRoutes serves the visitors of apps who have no account.
-type visitorRoutes struct{ *api }
+type visitorRoutes struct{ views }
 
 // routes returns the rows of the route table, unless the host keeps apps itself.
 func (a visitorRoutes) routes() []rest.Route {
@@ -30,10 +30,10 @@ func (a visitorRoutes) routes() []rest.Route {
 			Name:    "getAppSharePage",
 			Grants:  programs,
 			AnyType: true,
-			View:    true,
-			Visitor: true,
 			Summary: "The page of an app for visitors without an account",
 			Handle:  a.getAppSharePage,
+			Begin:   a.headers,
+			Caller:  a.visitorOf,
 		},
 	}
 }
@@ -75,7 +75,7 @@ func orientation(r *rest.Request) (view.Orientation, error) {
 
 // viewed returns an app as its pages are shown to the caller of a request: to a visitor with the
 // roles of the token, to others with their own or, if role is not "", that one.
-func (a *api) viewed(r *rest.Request, role string) (apps.Viewed, error) {
+func (a views) viewed(r *rest.Request, role string) (apps.Viewed, error) {
 	if visitOf(r).visitor != nil {
 		v, err := a.Apps.ViewOfVisitor(r.Context(), r.Param("id"), visitOf(r).visitor.Roles)
 		v.Manifest = asInvited(v.Manifest, visitOf(r).visitor.Access)
@@ -101,7 +101,7 @@ func asInvited(m manifest.Manifest, rules []string) manifest.Manifest {
 }
 
 // visitorOf returns the caller of a visitor's route: the user who has made the token in the query.
-func (a *api) visitorOf(r *rest.Request) (actor.Actor, error) {
+func (a views) visitorOf(r *rest.Request) (actor.Actor, error) {
 	query, err := rest.ParseQuery(r.Request)
 	if err != nil {
 		return actor.Actor{}, err
@@ -110,9 +110,14 @@ func (a *api) visitorOf(r *rest.Request) (actor.Actor, error) {
 	return a.admit(r, v, err, a.Apps.Sharable)
 }
 
-// chatterOf returns the caller of a request with the credential of a token of an assistant: the
-// user who has made the token. Errors: as admit; those of needsAI for that user.
-func (a *api) chatterOf(r *rest.Request, credential string) (actor.Actor, error) {
+// chatter returns the caller of a route that the holders of a token of an assistant call, too: of a
+// request with such a token the user who has made it. Errors: as admit; those of needsAI for that
+// user.
+func (a chats) chatter(r *rest.Request) (actor.Actor, error) {
+	credential := bearer(r.Request)
+	if !sessions.IsChat(credential) {
+		return a.Authenticate(r.Request)
+	}
 	v, err := a.Sessions.Unchecked().Chatter(r.Context(), credential, actor.OriginOf(r.Context()).Address)
 	var refused error
 	who, err := a.admit(r, v, err, func(ctx context.Context, id string) (string, error) {
@@ -124,11 +129,12 @@ func (a *api) chatterOf(r *rest.Request, credential string) (actor.Actor, error)
 	if refused != nil {
 		return actor.Actor{}, refused
 	}
+	r.Admitted = err == nil // who talks, although such a caller can only read
 	return who, err
 }
 
 // viewerOf returns the caller of a request below a view token.
-func (a *api) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error) {
+func (a views) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error) {
 	switch from := actor.OriginOf(r.Context()).Address; claims.Scope {
 	case view.Visitor:
 		v, err := a.Sessions.Unchecked().ResumeVisitor(r.Context(), claims.Tenant, claims.Credential, from)
@@ -144,7 +150,7 @@ func (a *api) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error)
 // or assistant of the request if the inviter may share it. Errors: errs.Unauthenticated, the same
 // for every reason: there is no such visitor, the token is of another app, or the inviter may not
 // share this one, which may not be there.
-func (a *api) admit(
+func (a views) admit(
 	r *rest.Request, v sessions.Visitor, err error,
 	sharable func(ctx context.Context, id string) (string, error),
 ) (actor.Actor, error) {
@@ -152,7 +158,7 @@ func (a *api) admit(
 	if err == nil && a.Resume != nil {
 		who, err = a.resume(r, v.Inviter.Tenant, v.Inviter.User)
 	}
-	if err == nil && a.Resume == nil && !a.logins {
+	if err == nil && a.Resume == nil && a.noLogins {
 		err = errs.New(errs.Unauthenticated, "the host does not say what the user may do who has made the token")
 	}
 	app := ""
@@ -180,7 +186,7 @@ func notInvited(cause error) error {
 
 // resume returns the actor of a user whom the host has authenticated before. Errors:
 // errs.Unauthenticated.
-func (a *api) resume(r *rest.Request, tenant, username string) (actor.Actor, error) {
+func (a views) resume(r *rest.Request, tenant, username string) (actor.Actor, error) {
 	if a.Resume == nil {
 		return actor.Actor{}, notViewer()
 	}
@@ -193,7 +199,7 @@ func (a *api) resume(r *rest.Request, tenant, username string) (actor.Actor, err
 
 // viewClaims returns the claims of a view token for the caller of a request that opens a page of an
 // app. Errors: errs.Forbidden.
-func (a *api) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Claims, error) {
+func (a views) viewClaims(r *rest.Request, v apps.Viewed, role string) (view.Claims, error) {
 	under, err := a.under(r.Context(), v)
 	if err != nil {
 		return view.Claims{}, err

@@ -230,7 +230,7 @@ func publicConfig(config json.RawMessage) (json.RawMessage, error) {
 }
 
 // invocation encodes a call with its log.
-func (a *api) invocation(v webhooks.Invocation) hal.Resource {
+func (a webhookRoutes) invocation(v webhooks.Invocation) hal.Resource {
 	self := a.href("apps", v.App, "webhooks", "invocations", v.ID)
 	links := hal.Self(self).With(
 		"inf:app", a.href("apps", v.App),
@@ -371,14 +371,14 @@ func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	creator, err := a.tokenCreator(r)
+	creator, err := tokenRoutes{a.api}.tokenCreator(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	links := a.webhookTokenLinks(t)
 	return rest.Created(links["self"].Href, hal.Resource{
 		Links: links, Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, Resource: &app.Name, User: creator},
-		Embedded: hal.Embedded{"inf:app": a.app(app, true)},
+		Embedded: hal.Embedded{"inf:app": appRoutes{a.api}.app(app, true)},
 	})
 }
 
@@ -463,7 +463,7 @@ func (a webhookRoutes) callWebhook(r *rest.Request) (rest.Reply, error) {
 		Method: r.Method, Path: escapedHookPath(r.Request), Query: query,
 		Header: handlerHeaders(r), Body: r.Read,
 	}
-	answer, err := a.detached(r.Context(), true, func(
+	answer, err := rest.Detached(r.Context(), &a.Transfers, true, func(
 		ctx context.Context, respond func(handlers.Response),
 	) (handlers.Response, error) {
 		call.Respond = respond

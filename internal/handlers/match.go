@@ -13,6 +13,11 @@ import (
 // errs.MethodNotAllowed.
 type NotAllowed struct{ Methods []string }
 
+// Allow returns the methods as the header Allow names them: HEAD is served by GET.
+func (e NotAllowed) Allow() string {
+	return strings.Replace(strings.Join(e.Methods, ", "), "GET", "GET, HEAD", 1)
+}
+
 // Error implements error.
 func (e NotAllowed) Error() string { return errs.MessageOf(e.Unwrap()) }
 

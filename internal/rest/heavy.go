@@ -193,10 +193,10 @@ type written struct {
 }
 
 // NewWritten returns the bytes of a file as a body that waits for a slot at its end.
-func NewWritten(r *Request, content io.Reader, slot func(r *Request) (leave func(), err error)) *written {
+func NewWritten(r *Request, content io.Reader) *written {
 	return &written{Reader: content, slot: func() (func(), error) {
 		r.place.Yield() // the rest waits for others and computes little
-		return slot(r)
+		return r.Slot()
 	}}
 }
 

@@ -40,6 +40,11 @@ func Created(location string, body any) (Reply, error) {
 	return Reply{Status: http.StatusCreated, Header: map[string]string{"Location": location}, Body: body}, nil
 }
 
+// SeeOther replies 303 to an address.
+func SeeOther(to string) Reply {
+	return Reply{Status: http.StatusSeeOther, Header: map[string]string{"Location": to}}
+}
+
 // Streamed replies 200 with a JSON body that write streams.
 func Streamed(write func(w io.Writer) error) (Reply, error) {
 	return Reply{Status: http.StatusOK, Stream: write}, nil
@@ -52,8 +57,8 @@ var ordinary = http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control
 // answer; a stream that fails later cuts the connection, so that nobody takes half an answer for a
 // whole one.
 func (a Reply) Write(w *Response, r *http.Request) error {
-	if w.Viewed && a.Header["Location"] != "" && a.Status >= 300 && a.Status < 400 {
-		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.")
+	if w.Redirects != nil && a.Header["Location"] != "" && a.Status >= 300 && a.Status < 400 {
+		return w.Redirects
 	}
 	h := w.Header()
 	maps.Copy(h, ordinary)
@@ -302,7 +307,7 @@ type Response struct {
 	Place   *place
 	HAL     bool // the client prefers application/hal+json
 
-	Viewed     bool        // it answers the call of an app's page
+	Redirects  error       // of an answer that is a redirect: see As
 	Conditions *conditions // of the request; nil for none
 	Secret     bool        // Route.Secret
 

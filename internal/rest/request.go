@@ -46,31 +46,23 @@ type Request struct {
 	taken   int64   // bytes of what take has returned
 	ahead   []byte  // the body, once readAhead has read it; else nil
 
-	Extra any // what the server that uses the engine keeps with the request
-}
+	engine  *Engine
+	slotted bool // it has a slot for writes
 
-// NewCall returns a request that is made in this process, with the context of of.
-func NewCall(of *http.Request, route *Route, params httprouter.Params, who actor.Actor, maxBody int64) *Request {
-	return &Request{Request: of, Ctx: of.Context(), Route: route, Params: params, Who: who, MaxBody: maxBody}
+	Trusted  bool // its credential is one that no page of another origin can send
+	Admitted bool // a caller who can only read may call the route all the same: Route.Caller has checked that
+	Extra    any  // what the package that declares the routes keeps with the request
 }
 
 // NewInner returns a request that has no route yet.
 func NewInner(of *http.Request) *Request { return &Request{Request: of, Ctx: of.Context()} }
 
-// Limits are what the bodies of requests may have.
-type Limits struct {
-	MaxBody         int64
-	Memory          Memory
-	Bodies, Spooled *limiter.Limiter
-}
-
-// Begin makes a request ready for its handler.
-func (r *Request) Begin(w *Response, of *http.Request, route *Route, params httprouter.Params, l Limits) {
-	r.Request, r.Ctx, r.Route, r.sender, r.Params, r.MaxBody = of, of.Context(), route, w.Sender, params, l.MaxBody
-	r.Bodies, r.spooled = memory{
-		limiter: l.Bodies,
-		most:    l.Memory.User,
-	}, memory{limiter: l.Spooled, most: l.Memory.Disk().User}
+// begin makes a request ready for its handler.
+func (r *Request) begin(e *Engine, w *Response, of *http.Request, route *Route, params httprouter.Params) {
+	r.Request, r.Ctx, r.Route, r.sender, r.Params, r.MaxBody = of, of.Context(), route, w.Sender, params, e.o.MaxBody
+	r.engine = e
+	r.Bodies = memory{limiter: e.bodies, most: e.o.Memory.User}
+	r.spooled = memory{limiter: e.spooled, most: e.o.Memory.Disk().User}
 }
 
 // Context returns the context of the request, which has the caller, and below a transactional route

@@ -14,43 +14,27 @@ import (
 
 // Route is one row of the route table.
 type Route struct {
-	Method     string
-	Pattern    string           // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
-	Name       string           // unique, such as putColor; limits, links and tests name the route by it
-	Grants     Grants           // what its callers can give or get beyond content; apps call only those with nothing
-	Public     bool             // needs no credentials
-	Foreign    bool             // forms of other origins may send to it
-	Login      bool             // is part of logging in, which Config.Authenticate replaces
-	Permission actor.Permission // what the caller needs beside a session; the services check single rows
-	Writes     Writes           // who begins the transaction of a write
-	Heavy      heaviness        // how much it computes, whatever the parameters
+	Method  string
+	Pattern string // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
+	Name    string // unique, such as putColor; limits, links and tests name the route by it
+	Summary string
+
+	// Grants labels what its callers can give or get beyond content, for As.Check.
+	Grants  Grants
+	Public  bool // needs no credentials
+	Foreign bool // forms of other origins may send to it
+	// Permission is what the caller needs beside a session; the services check single rows.
+	Permission actor.Permission
+	Writes     Writes    // who begins the transaction of a write
+	Heavy      heaviness // how much it computes, whatever the parameters
 	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its
 	// conditions.
 	Row string
 	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media
 	// types the client accepts.
 	AnyType bool
-	// View marks a route of an app's view: every answer of it has the headers of
-	// internal/rest/view, and if its path begins with a view token, the caller is the viewer whom
-	// that names.
-	View bool
-	// Slashes marks a route whose catch-all may have empty segments, as in /_hook/ and
-	// /view/-/docs/: its handler decides.
+	// Slashes marks a route whose catch-all may have empty segments: its handler decides.
 	Slashes bool
-	// Page marks a route that browsers go to: without a session they get a form for logging in.
-	Page bool
-	// Browser marks a route that a login at a provider takes browsers through: they get failures as
-	// a page.
-	Browser bool
-	// Visitor marks the route that visitors without an account come to: the parameter token of its
-	// query names them, and no other credential counts.
-	Visitor bool
-	// Chatter marks a route that holders of a token of an assistant call, too: those of a Bearer of
-	// this kind.
-	Chatter bool
-	// SCIM marks a route for the holders of a token of a domain: no other credential counts, and
-	// this one nowhere else. Errors have the form of SCIM.
-	SCIM bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no
 	// entity tag, as it is shown once.
 	Secret bool
@@ -61,17 +45,32 @@ type Route struct {
 	// nothing is validated: members of the body that it does not know are left out. Any other write
 	// refuses them.
 	Drops bool
-	// AnyQuery marks a write that accepts any query: a handler of an app has it.
+	// AnyQuery marks a write that accepts any query.
 	AnyQuery bool
-	// Options is a value of the struct of an action route's options, noOptions for none. They may
+	// Options is a value of the struct of an action route's options, NoOptions for none. They may
 	// stand in the query, in the JSON body and in form fields before the file; others are 400.
 	Options any
 	// File marks an action route that takes an archive: as the body, or as the form field file.
-	File    bool
-	Summary string
+	File bool
 
-	Guard  func(r *Request) error // checks what else the caller needs, before the rest of the request is read
+	// Handle returns what to answer. The other functions are optional, in the order of their calls.
 	Handle func(r *Request) (Reply, error)
+	// Begin sets headers that refusals have, too.
+	Begin func(w *Response, r *Request)
+	// Caller returns the caller, in place of Config.Authenticate.
+	Caller func(r *Request) (actor.Actor, error)
+	// Guard checks what else the caller needs, before the rest of the request is read.
+	Guard func(r *Request) error
+	// Ask returns the answer to a caller whom the error refuses, such as a form for logging in. ok
+	// is false where the error is the answer.
+	Ask func(r *Request, err error) (answer Reply, ok bool)
+	// Admit checks whether what the request brings can be taken, before it is read.
+	Admit func(r *Request) error
+	// Resolve spells parameters of the path as the rows do, and reports whether that has changed
+	// one. For a read it is called when nothing was found, which is then tried again.
+	Resolve func(r *Request) (changed bool, err error)
+	// Failed returns the answer that tells of a failure; ok is false for the usual one.
+	Failed func(w *Response, r *http.Request, status int, message string, err error) (answer Reply, ok bool)
 }
 
 // Writes says who begins the transaction of a route that writes, and when.
@@ -83,8 +82,8 @@ const (
 	// InTx routes run in one transaction. It begins when the body has been read and one of the
 	// slots for writes of the caller's tenant is free.
 	InTx
-	// InSlot routes wait for such a slot, too. Their service begins the transaction itself: for its
-	// only statement, or after it has checked its input. A conditional write is InTx.
+	// InSlot routes wait for such a slot, too: their handler does, with Request.Slot, when it has
+	// checked its input. Their service begins the transaction itself. A conditional write is InTx.
 	InSlot
 	// ByService routes are like InSlot ones without a slot: their service bounds how many run at
 	// once.
@@ -248,9 +247,12 @@ func (rt *Router) missing(method, path string) error {
 
 // NotAllowed is the error of a request with a method that its path does not have.
 type NotAllowed struct {
-	Methods string // those that the path has
+	Methods string // those that the path has, as the header Allow names them
 	instead string // the route of a file below the path that has the method, "" for none
 }
+
+// Allow returns the header Allow.
+func (n NotAllowed) Allow() string { return n.Methods }
 
 // Error implements error.
 func (n NotAllowed) Error() string {
@@ -346,7 +348,5 @@ func literals(pattern string, shape []string) (out []literal) {
 	return out
 }
 
-// Grants is what a route gives its callers beyond content. The pages and handlers of an app call
-// the routes of nothing, and no others, whatever the manifest and the rights of the viewer allow:
-// an app must not lead its viewers to give away their rights.
+// Grants is what a route gives its callers beyond content.
 type Grants string

@@ -13,7 +13,7 @@ type Problem struct {
 	StatusCode int    `json:"statusCode"`
 	Error      string `json:"error"`
 	Message    string `json:"message"`
-	// of a view token that has ended: URL of the page that opens the app again
+	// Reload is the URL where a person can go on: see Ended.
 	Reload string `json:"reload,omitempty"`
 }
 
@@ -59,6 +59,19 @@ type Failure struct {
 
 // Error implements error.
 func (f Failure) Error() string { return f.Message }
+
+// Ended is the error of a request whose credential has ended. A person can get another one at
+// Reload: a browser that goes to a page is sent there, and the answer to a page's call names it.
+type Ended struct {
+	error
+	Reload string
+}
+
+// NewEnded returns an Ended with an error that has a code.
+func NewEnded(err error, reload string) Ended { return Ended{err, reload} }
+
+// Unwrap returns the error with its code.
+func (e Ended) Unwrap() error { return e.error }
 
 // ContentStatus is the status with which http.ServeContent refuses a request: for a range outside
 // the file, or a condition that is false.

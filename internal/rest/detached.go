@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"context"
@@ -8,23 +8,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/rest"
-
-	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// detached runs a handler, which may go on after it has answered, and returns its answer as soon as
-// there is one. It ends with ctx as long as it has not answered, unless it goesOn. Drain waits for
-// its end: it ends one that goes on after its answer when drainTime is over, and one that has not
-// answered shortly before Drain returns, with errStopping.
-func (a *api) detached(
-	ctx context.Context, goesOn bool, run func(
-		ctx context.Context, respond func(handlers.Response),
-	) (handlers.Response, error),
-) (handlers.Response, error) {
+// DrainTime is how long what goes on after its answer has when the server stops: see Detached.
+const DrainTime = 3 * time.Second
+
+// Detached runs what may go on after it has answered, such as a script, and returns its answer as
+// soon as there is one. It ends with ctx as long as it has not answered, unless it goesOn. Drain
+// waits for its end: it ends one that goes on after its answer when DrainTime is over, and one that
+// has not answered shortly before Drain returns, with an errs.Unavailable.
+func Detached[T any](
+	ctx context.Context, t *Transfers, goesOn bool, run func(ctx context.Context, respond func(T)) (T, error),
+) (T, error) {
 	type result struct {
-		answer handlers.Response
+		answer T
 		err    error
 	}
 	own := paging.WithLimits(context.WithoutCancel(ctx), paging.Limits{}) // what the request holds ends with its answer
@@ -35,13 +33,13 @@ func (a *api) detached(
 	}
 	answered := make(chan struct{})
 	answer := sync.OnceFunc(func() { close(answered) })
-	stopDraining := context.AfterFunc(a.transfers.Stopping, func() {
-		endHandler(&a.transfers, running, cancel, answered)
+	stopDraining := context.AfterFunc(t.Stopping, func() {
+		endDetached(t, running, cancel, answered)
 	})
-	early, done := make(chan handlers.Response, 1), make(chan result, 1)
-	a.transfers.Running.Add(1)
+	early, done := make(chan T, 1), make(chan result, 1)
+	t.Running.Add(1)
 	go func() {
-		defer a.transfers.Running.Add(-1)
+		defer t.Running.Add(-1)
 		defer cancel(nil)
 		defer stopDraining()
 		defer unfollow()
@@ -50,7 +48,7 @@ func (a *api) detached(
 				done <- result{err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 			}
 		}()
-		out, err := run(running, func(out handlers.Response) {
+		out, err := run(running, func(out T) {
 			unfollow() // the client has its answer
 			answer()
 			early <- out
@@ -73,8 +71,8 @@ func (a *api) detached(
 	}
 }
 
-// endHandler ends a handler of a server that stops, with cancel.
-func endHandler(t *rest.Transfers, running context.Context, cancel context.CancelCauseFunc, answered <-chan struct{}) {
+// endDetached ends what is detached of a server that stops, with cancel.
+func endDetached(t *Transfers, running context.Context, cancel context.CancelCauseFunc, answered <-chan struct{}) {
 	select {
 	case <-running.Done():
 		return
@@ -83,7 +81,7 @@ func endHandler(t *rest.Transfers, running context.Context, cancel context.Cance
 		return
 	case <-answered:
 	}
-	timer := time.NewTimer(drainTime)
+	timer := time.NewTimer(DrainTime)
 	defer timer.Stop()
 	select {
 	case <-running.Done():

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -20,48 +18,48 @@ const defaultHeartbeat = 15 * time.Second
 // errStopping ends the streams of a server that stops.
 var errStopping = errs.New(errs.Unavailable, "The server stops. Ask again.")
 
-// streamEvents replies with server-sent events, which run sends: their name and what is encoded as
+// Events replies with server-sent events, which run sends: their name and what is encoded as
 // their data. send waits until the client's connection has taken the event, and fails when the
 // client has gone; the context of run ends then, and a while after the server begins to stop. An
 // error of run before the first event, and before the first heartbeat, is an ordinary answer; a
 // later one is the event error, whose data are the body of such an answer.
-func (a *api) streamEvents(run func(
+func (e *Engine) Events(run func(
 	ctx context.Context, send func(name string, data any) error,
-) error) (rest.Reply, error) {
+) error) (Reply, error) {
 	header := map[string]string{
 		"Content-Type": "text/event-stream",
 		// proxies neither pack the stream nor hold it back
 		"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no",
 	}
-	return rest.Reply{Status: http.StatusOK, Serve: func(w *rest.Response, r *http.Request) error {
-		ctx, cancel := stoppable(&a.transfers, r.Context())
+	return Reply{Status: http.StatusOK, Serve: func(w *Response, r *http.Request) error {
+		ctx, cancel := e.Transfers.Stoppable(r.Context())
 		defer cancel(nil)
 		s := &eventStream{w: w, header: header, gone: cancel}
 		w.Out = w.Transfers.Begin(w.Control.SetWriteDeadline)
-		tail := s.beat(a.Heartbeat)
+		tail := s.beat(e.o.Heartbeat)
 		defer tail()
 		err := run(ctx, s.send)
 		tail()
 		switch {
 		case err == nil:
 			return s.begin()
-		case s.failed != nil, s.begun && rest.ClientGone(r):
+		case s.failed != nil, s.begun && ClientGone(r):
 			w.Failure = err
 			panic(http.ErrAbortHandler)
 		case !s.begun:
 			return err
 		}
-		status, message := rest.PlainProblem(err)
-		a.logFailure(a.Log, w, r, status, err)
+		status, message := PlainProblem(err)
+		e.logFailure(e.o.Log, w, r, status, err)
 		// a client that has gone needs none
-		_ = s.send("error", rest.Problem{StatusCode: status, Error: http.StatusText(status), Message: message})
+		_ = s.send("error", Problem{StatusCode: status, Error: http.StatusText(status), Message: message})
 		return nil
 	}}, nil
 }
 
-// stoppable returns a context that also ends, with errStopping, a while after the server begins to
-// stop: Config.LastIdle.
-func stoppable(t *rest.Transfers, ctx context.Context) (context.Context, context.CancelCauseFunc) {
+// Stoppable returns a context that also ends, with an errs.Unavailable, a while after the server
+// begins to stop: Config.LastIdle.
+func (t *Transfers) Stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.Stopping, func() { time.AfterFunc(t.Drained, func() { cancel(errStopping) }) })
 	return ctx, func(cause error) {
@@ -72,7 +70,7 @@ func stoppable(t *rest.Transfers, ctx context.Context) (context.Context, context
 
 // eventStream is a stream of events while it is sent.
 type eventStream struct {
-	w      *rest.Response
+	w      *Response
 	header map[string]string
 	gone   context.CancelCauseFunc // called when the client does not take an event
 
