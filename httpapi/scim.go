@@ -3,10 +3,8 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
-	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -375,89 +372,6 @@ func scimBodyOf(r *rest.Request) ([]byte, error) {
 	return raw, err
 }
 
-// scimQuery is what a request for resources asks for, in its query or, below .search, in its body.
-type scimQuery struct {
-	Attributes         []string `json:"attributes"`
-	ExcludedAttributes []string `json:"excludedAttributes"`
-	Filter             string   `json:"filter"`
-	SortBy             string   `json:"sortBy"`
-	SortOrder          string   `json:"sortOrder"`
-	StartIndex         *int     `json:"startIndex"`
-	Count              *int     `json:"count"`
-}
-
-func scimQueryOf(r *rest.Request) (q scimQuery, err error) {
-	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/.search") {
-		raw, err := scimBodyOf(r)
-		if err == nil {
-			err = new(jsonfill.Filler).Fill(raw, &q, "") // RFC 7644 has what is not known ignored
-		}
-		return q, err
-	}
-	query, err := rest.ParseQuery(r.Request)
-	if err != nil {
-		return q, err
-	}
-	q = scimQuery{
-		Attributes: query["attributes"], ExcludedAttributes: query["excludedAttributes"],
-		Filter: query.Get("filter"), SortBy: query.Get("sortBy"),
-		SortOrder: query.Get("sortOrder"),
-	}
-	if q.StartIndex, err = scimNumber(query, "startIndex"); err == nil {
-		q.Count, err = scimNumber(query, "count")
-	}
-	return q, err
-}
-
-func scimNumber(query url.Values, name string) (*int, error) {
-	if !query.Has(name) {
-		return nil, nil
-	}
-	n, err := strconv.Atoi(query.Get(name))
-	if err != nil {
-		return nil, &scim.Error{Type: scim.InvalidValue, Err: errs.New(errs.Invalid, "%s must be a number", name)}
-	}
-	return &n, nil
-}
-
-// read returns the query of a list and its selection.
-func (q scimQuery) read() (scim.Query, scim.Selection, error) {
-	of, err := scim.Select(q.Attributes, q.ExcludedAttributes)
-	if err != nil {
-		return scim.Query{}, of, err
-	}
-	order := strings.ToLower(q.SortOrder)
-	if order != "" && order != "ascending" && order != "descending" {
-		return scim.Query{}, of, &scim.Error{
-			Type: scim.InvalidValue,
-			Err:  errs.New(errs.Invalid, "sortOrder must be ascending or descending"),
-		}
-	}
-	all := scim.Query{
-		Filter:     q.Filter,
-		SortBy:     q.SortBy,
-		Descending: order == "descending",
-		Start:      1,
-		Count:      scim.DefaultCount,
-	}
-	if q.StartIndex != nil {
-		all.Start = *q.StartIndex
-	}
-	if q.Count != nil {
-		all.Count = *q.Count
-	}
-	return all, of, nil
-}
-
-// scimSelection returns the selection of a request for one resource.
-func scimSelectionOf(r *rest.Request) (scim.Selection, error) {
-	query, err := rest.ParseQuery(r.Request)
-	if err != nil {
-		return scim.Selection{}, err
-	}
-	return scim.Select(query["attributes"], query["excludedAttributes"])
-}
-
 func scimPage[T any](all []T, total, start int) map[string]any {
 	return map[string]any{
 		"schemas": []string{scim.ListMessage}, "totalResults": total,
@@ -652,81 +566,4 @@ func (a scimRoutes) patchSCIMGroup(r *rest.Request) (rest.Reply, error) {
 // team, which stays with what it owns and is 404 here from now on. 404; 412.
 func (a scimRoutes) deleteSCIMGroup(r *rest.Request) (rest.Reply, error) {
 	return a.scimGroups().drop(r)
-}
-
-// getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH,
-// filters, sorting and versions, but no bulk requests and no passwords.
-func (a scimRoutes) getSCIMConfig(*rest.Request) (rest.Reply, error) {
-	type supported struct {
-		Supported bool `json:"supported"`
-	}
-	return scimReply(http.StatusOK, map[string]any{
-		"schemas": []string{scim.ProviderSchema}, "documentationUri": "https://datatracker.ietf.org/doc/html/rfc7644",
-		"patch": supported{true}, "sort": supported{true}, "etag": supported{true}, "changePassword": supported{false},
-		"bulk":   map[string]any{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
-		"filter": map[string]any{"supported": true, "maxResults": scim.MaxCount},
-		"authenticationSchemes": []map[string]any{{
-			"type": "oauthbearertoken", "name": "Bearer token", "primary": true,
-			"description": "A token of a domain, which a superuser makes: POST /api/domains/{id}/tokens",
-		}},
-		"meta": map[string]any{
-			"resourceType": "ServiceProviderConfig",
-			"location":     a.scimHref("ServiceProviderConfig"),
-		},
-	})
-}
-
-// scimDocument encodes a schema or a type of resources with its place.
-func (a scimRoutes) scimDocument(v any, schema, of, plural, id string) map[string]any {
-	raw, _ := json.Marshal(v) // of texts and bools
-	body := map[string]any{}
-	_ = json.Unmarshal(raw, &body)
-	body["schemas"] = []string{schema}
-	body["meta"] = map[string]any{"resourceType": of, "location": a.scimHref(plural, id)}
-	return body
-}
-
-func (a scimRoutes) scimTypes() (all []map[string]any) {
-	for _, t := range scim.Types() {
-		all = append(all, a.scimDocument(t, scim.TypeSchema, "ResourceType", "ResourceTypes", t.ID))
-	}
-	return all
-}
-
-func (a scimRoutes) scimSchemas() (all []map[string]any) {
-	for _, s := range scim.Schemas() {
-		all = append(all, a.scimDocument(s, scim.SchemaSchema, "Schema", "Schemas", s.ID))
-	}
-	return all
-}
-
-// oneOf replies with the document that has the id of the path.
-func oneOf(r *rest.Request, all []map[string]any) (rest.Reply, error) {
-	for _, one := range all {
-		if one["id"] == r.Param("id") {
-			return scimReply(http.StatusOK, one)
-		}
-	}
-	return rest.Reply{}, errs.New(errs.NotFound, "There is no such resource.")
-}
-
-// listSCIMTypes serves GET /api/scim/v2/ResourceTypes: 200, User and Group.
-func (a scimRoutes) listSCIMTypes(*rest.Request) (rest.Reply, error) {
-	all := a.scimTypes()
-	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
-}
-
-// getSCIMType serves GET /api/scim/v2/ResourceTypes/{id}: 200; 404.
-func (a scimRoutes) getSCIMType(r *rest.Request) (rest.Reply, error) { return oneOf(r, a.scimTypes()) }
-
-// listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that
-// this service keeps.
-func (a scimRoutes) listSCIMSchemas(*rest.Request) (rest.Reply, error) {
-	all := a.scimSchemas()
-	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
-}
-
-// getSCIMSchema serves GET /api/scim/v2/Schemas/{id}: 200; 404.
-func (a scimRoutes) getSCIMSchema(r *rest.Request) (rest.Reply, error) {
-	return oneOf(r, a.scimSchemas())
 }
