@@ -142,7 +142,9 @@ func (l *session) exec(ctx context.Context, statement string, values ...string) 
 }
 
 // statement runs a statement of the tenant.
-func (l *session) statement(ctx context.Context, s sqltext.Statement, values []any) (json.RawMessage, error) {
+func (l *session) statement(
+	ctx context.Context, s sqltext.Statement, values []any,
+) (out json.RawMessage, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	types, err := l.types(ctx, s, values)
@@ -159,6 +161,14 @@ func (l *session) statement(ctx context.Context, s sqltext.Statement, values []a
 		if err != nil {
 			return nil, errs.New(errs.Invalid, "params[%d]: %s", i, errs.MessageOf(err))
 		}
+	}
+	if s.Grows() {
+		stop := l.d.watch(ctx, l.own, cancel)
+		defer func() {
+			if stop() && err != nil {
+				out, err = nil, l.d.full()
+			}
+		}()
 	}
 	result := l.pg.ExecParams(ctx, s.Text, raw, types, nil, nil)
 	fields := result.FieldDescriptions()

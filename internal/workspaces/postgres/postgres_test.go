@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -88,6 +89,37 @@ func with(t *testing.T, o postgres.Options) *postgres.Driver {
 func TestDriver(t *testing.T) { workspacestest.Test(t, open) }
 
 func TestAttacks(t *testing.T) { workspacestest.TestAttacks(t, open) }
+
+// TestQuotaOfOneStatement: a statement that would write without an end is canceled when its workspace
+// is full, and others are told so until there is room.
+func TestQuotaOfOneStatement(t *testing.T) {
+	is := is.New(t)
+	const quota = 8 << 20
+	d := open(t, workspacestest.Options{Quota: quota})
+	w := workspaces.Workspace{Tenant: "acme", App: "one statement"}
+	c, err := d.Connect(t.Context(), w)
+	is.NoErr(err)
+	query := func(statement string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := c.Query(ctx, statement, nil)
+		return err
+	}
+	is.NoErr(query("CREATE TABLE q (s text)"))
+	const more = "INSERT INTO q SELECT md5(generate_series(1, 2000000000)::text)" // streamed
+	for range 2 {                                                                 // the second one finds it full
+		err := query(more)
+		is.Equal(errs.CodeOf(err), errs.TooLarge)
+		is.True(strings.HasPrefix(errs.MessageOf(err), "The workspace is full: it can have 8 MiB."))
+	}
+	is.NoErr(query("SELECT count(*) FROM q"))
+	is.NoErr(query("TRUNCATE q"))
+	is.NoErr(query("SELECT 1"))
+	sizes, err := d.Sizes(t.Context(), w.Tenant, []string{w.App})
+	is.NoErr(err)
+	is.True(sizes[w.App] < quota)
+	is.NoErr(c.Close())
+}
 
 func TestRefusedDatabases(t *testing.T) {
 	is, w := is.New(t), workspaces.Workspace{Tenant: "acme", App: "a", Password: "p"}

@@ -36,29 +36,73 @@ func (d *Driver) room(ctx context.Context, own string, s sqltext.Statement, valu
 	last, ok := d.sizes[own]
 	d.mu.Unlock()
 	if !ok || time.Since(last.at) > fresh || last.since > d.o.Quota/16 {
-		last = size{at: time.Now()}
-		err := d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
-			return c.QueryRow(ctx,
-				`SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-					JOIN pg_namespace n ON n.oid = c.relnamespace
-				WHERE n.nspname = $1 AND c.relkind IN ('r', 'm', 'p')`, own).Scan(&last.bytes)
-		})
-		if err != nil {
+		var err error
+		if last, err = d.measured(ctx, own); err != nil {
 			return err
 		}
 	}
 	if last.bytes >= d.o.Quota {
 		d.remember(own, last)
-		return errs.New(
-			errs.TooLarge,
-			"The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of "+
-				"deleted rows becomes free later.",
-			d.o.Quota>>20,
-		)
+		return d.full()
 	}
 	last.since += written
 	d.remember(own, last)
 	return nil
+}
+
+func (d *Driver) full() error {
+	return errs.New(
+		errs.TooLarge,
+		"The workspace is full: it can have %d MiB. Empty tables with TRUNCATE, or drop them; the room of "+
+			"deleted rows becomes free later.",
+		d.o.Quota>>20,
+	)
+}
+
+// measured returns the size of a workspace now, with what open transactions have written into tables
+// that were there before them.
+func (d *Driver) measured(ctx context.Context, own string) (size, error) {
+	now := size{at: time.Now()}
+	return now, d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx,
+			`SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+				JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname = $1 AND c.relkind IN ('r', 'm', 'p')`, own).Scan(&now.bytes)
+	})
+}
+
+// watching is how often the size is looked at while one statement writes.
+const watching = 250 * time.Millisecond
+
+// watch cancels a statement that makes a workspace larger than it may be. The returned function ends
+// that, and reports whether it was canceled.
+func (d *Driver) watch(ctx context.Context, own string, cancel func()) (stop func() bool) {
+	ctx, end := context.WithCancel(ctx)
+	done, over := make(chan struct{}), false
+	go func() {
+		defer close(done)
+		ticks := time.NewTicker(watching)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+			now, err := d.measured(ctx, own)
+			if err == nil && now.bytes >= d.o.Quota {
+				d.remember(own, now)
+				over = true
+				cancel()
+				return
+			}
+		}
+	}()
+	return func() bool {
+		end()
+		<-done
+		return over
+	}
 }
 
 func (d *Driver) remember(own string, s size) {
