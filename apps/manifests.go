@@ -133,6 +133,36 @@ func (s *Service) checked(ctx context.Context, app App, path string, content io.
 	return &checkedManifest{s: s, ctx: ctx, app: app, name: path, from: content}
 }
 
+// leavesManifest returns errs.Invalid, with file and line, if without a file another one would be the
+// manifest of an app that cannot be read. One that was deployed keeps its manifest until the next
+// deploy, which checks it; a draft until it is published.
+func (s *Service) leavesManifest(ctx context.Context, id, path string) error {
+	files := manifest.Files()
+	at := slices.Index(files, path)
+	if at < 0 {
+		return nil
+	}
+	app, err := s.Rewritable(ctx, id)
+	if err != nil || app.DeployedAt != nil || app.EditingID != nil {
+		return err
+	}
+	for i, name := range files {
+		f, err := s.files.Get(ctx, app.Tenant, app.LibraryID, name)
+		switch {
+		case i == at || errs.CodeOf(err) == errs.NotFound:
+			continue
+		case err != nil || i < at: // one that comes before is the manifest
+			return err
+		}
+		_, err = s.readManifest(ctx, s.files, app.Tenant, app.LibraryID, f)
+		if errs.CodeOf(err) == errs.Conflict {
+			return errs.New(errs.Invalid, "Without %s, %s is the manifest. %s", path, name, errs.MessageOf(err))
+		}
+		return err
+	}
+	return nil
+}
+
 // checkedManifest is the content of a manifest that is checked before its first byte is read.
 type checkedManifest struct {
 	s    *Service

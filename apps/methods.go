@@ -93,9 +93,15 @@ func (s *Service) PutFile(
 	return s.common.PutFile(ctx, id, path, contentType, content)
 }
 
-// DeleteFile removes a file of an app or a draft. The caller must be allowed to edit it.
-// Errors: errs.NotFound; errs.Forbidden; errs.Conflict for a draft that somebody else edits.
+// DeleteFile removes a file of an app or a draft. The caller must be allowed to edit it. The manifest
+// of an app that was deployed counts until the next deploy.
+// Errors: errs.NotFound; errs.Forbidden; errs.Conflict for a draft that somebody else edits;
+// errs.Invalid for the manifest of an app that was never deployed, if another file would take its
+// place that cannot be read.
 func (s *Service) DeleteFile(ctx context.Context, id, path string) error {
+	if err := s.leavesManifest(ctx, id, path); err != nil {
+		return err
+	}
 	return s.common.DeleteFile(ctx, id, path)
 }
 

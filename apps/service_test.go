@@ -605,12 +605,30 @@ func TestManifestOfLastDeploy(t *testing.T) {
 		deploy := func() { is.NoErr(second(w.Deploy(jo, v.ID, apps.PublishOptions{}))) }
 		is.NoErr(write(v.ID, "app.yaml", "roles: [a]"))
 		is.Equal(roles(), "a")
+
+		// before the first deploy, the one that counts cannot make room for one that cannot be read
+		is.NoErr(write(v.ID, "informer.yaml", "roles: [i]"))
+		is.NoErr(write(v.ID, "app.yaml", "roles: [a]\nrolls: 1\n"))
+		err := w.DeleteFile(jo, v.ID, "informer.yaml")
+		is.True(errors.Is(err, errs.Invalid))
+		is.True(strings.HasPrefix(
+			errs.MessageOf(err), "Without informer.yaml, app.yaml is the manifest. app.yaml:2:1: rolls: ",
+		))
+		is.Equal(roles(), "i")
+		for _, other := range []context.Context{as(t, "acme", "mia", actor.Member), as(t, "evil", "jo", actor.Admin)} {
+			is.True(errors.Is(w.DeleteFile(other, v.ID, "informer.yaml"), errs.NotFound))
+		}
+		is.NoErr(w.DeleteFile(jo, v.ID, "app.yaml"))
+		is.Equal(roles(), "i")
+		is.NoErr(write(v.ID, "app.yaml", "roles: [a]"))
+		is.NoErr(w.DeleteFile(jo, v.ID, "informer.yaml"))
+		is.Equal(roles(), "a")
 		deploy()
 		is.Equal(roles(), "a")
 		is.NoErr(write(v.ID, "app.yaml", "roles: [b]"))
 		is.Equal(roles(), "a")
 		// which the next deploy brings
-		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = 1, []string{"b"} })
+		_, err = w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = 1, []string{"b"} })
 		is.NoErr(err)
 		is.NoErr(write(v.ID, "informer.yaml", "roles: [c]"))
 		is.NoErr(write(v.ID, "app.yaml", "[")) // informer.yaml comes before it
