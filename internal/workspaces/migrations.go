@@ -141,15 +141,18 @@ func undoes(stem string, entries []fs.DirEntry) bool {
 	return before != stem && (has(before) || has(before+"_up") || has(before+"-up"))
 }
 
-// below returns a sentence about each folder among the migrations that has files of SQL, which are
-// not applied.
-func below(files fs.FS) (doubts []string, err error) {
+// unused returns a sentence about each folder among the migrations that has files of SQL, and about
+// each file whose ending is written otherwise, which are not applied.
+func unused(files fs.FS) (doubts []string, err error) {
 	seen := map[string]bool{}
 	err = fs.WalkDir(files, Folder, func(file string, e fs.DirEntry, err error) error {
-		if dir := path.Dir(file); err == nil && !e.IsDir() && strings.HasSuffix(file, ".sql") && dir != Folder &&
-			!seen[dir] {
+		switch dir, ending := path.Dir(file), path.Ext(file); {
+		case err != nil || e.IsDir() || !strings.EqualFold(ending, ".sql") || seen[dir]:
+		case dir != Folder:
 			seen[dir] = true
 			doubts = append(doubts, fmt.Sprintf("%s is in a folder below %s, where nothing is applied.", file, Folder))
+		case ending != ".sql":
+			doubts = append(doubts, fmt.Sprintf("%s is not applied: its name must end in .sql, in small letters.", file))
 		}
 		return err
 	})
@@ -241,7 +244,7 @@ func (s *Service) Doubts(ctx context.Context, tenant, app string, files fs.FS) (
 	if s.o.Driver == nil {
 		return nil, nil
 	}
-	if doubts, err = below(files); err != nil {
+	if doubts, err = unused(files); err != nil {
 		return nil, err
 	}
 	all, err := Migrations(files, s.o.Driver.Engine())

@@ -170,6 +170,7 @@ func TestMigrate(t *testing.T) {
 			"migrations/0003_both.sqlite.sql":    {Data: []byte("INSERT INTO t (k) VALUES (3);")},
 			"migrations/0003_both.postgres.sql":  {Data: []byte("SELECT no_such_function()")},
 			"migrations/old/0000.sql":            {Data: []byte("SELECT no_such_function()")},
+			"migrations/0004_loud.SQL":           {Data: []byte("SELECT no_such_function()")},
 			"migrations/README.md":               {Data: []byte("no SQL")},
 			"server/migrations/0000_not_one.sql": {Data: []byte("SELECT no_such_function()")},
 		}
@@ -187,6 +188,7 @@ func TestMigrate(t *testing.T) {
 		doubts, err := s.Doubts(t.Context(), "acme", app, files)
 		is.NoErr(err)
 		is.Equal(doubts, []string{
+			"migrations/0004_loud.SQL is not applied: its name must end in .sql, in small letters.",
 			"migrations/old/0000.sql is in a folder below migrations, where nothing is applied.",
 			"migrations/0001_init.sql has changed since it was applied, and is not applied again: what it is to " +
 				"do now belongs into a new file.",
