@@ -19,7 +19,7 @@ have_postgres() {
 	return 1
 }
 
-# A test of package database runs it.
+# A test of package database/postgres runs it.
 have_pgbouncer() { command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]; }
 
 # Looks where internal/testkit/slapd does.

@@ -1,5 +1,6 @@
 // Embed is a program with users and tables of its own that has tenantcontent inside: its log-in is
-// that of the library, too, what both write is one transaction, and it refuses and hears of changes.
+// that of the library, too, what both write is one transaction, and it refuses and hears of
+// changes.
 //
 //	go run ./examples/embed
 package main
@@ -80,7 +81,7 @@ func run(ctx context.Context, folder string, out io.Writer) (err error) {
 		err = errors.Join(err, ended, h.app.Close())
 	}()
 
-	// Tenants are made once. Their first superuser is for log-ins of the library, which are off here.
+	// Tenants are made once. Their superuser is for log-ins of the library, which are off here.
 	if _, err := h.app.AddTenant(ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc."}, "a long password"); err != nil {
 		return err
 	}
