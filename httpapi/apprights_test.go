@@ -171,7 +171,9 @@ func (p payroll) Table(ctx context.Context, tenant string, d entity.Ref) (datase
 
 // withPayroll returns a world with an app to which the payroll is bound as pay, and the id of the
 // dataset. Mia is a member, tim an admin of a team, admin a superuser without a team.
-func withPayroll(t *testing.T, open dbtest.Opener, model ai.Provider, files map[string]string) (*world, string, string) {
+func withPayroll(
+	t *testing.T, open dbtest.Opener, model ai.Provider, files map[string]string,
+) (*world, string, string) {
 	w := newWorld(t, open, withAI(model), func(c *tenantcontent.Config) {
 		c.Datasets = payroll{hostTable{n: 3, text: "pay of the boss"}}
 	})
@@ -190,8 +192,8 @@ var (
 )
 
 // TestCapHoldsForChats: an assistant that an app asks for its viewer has the viewer's rights, but
-// tenant-wide no more than the owner of the app: a dataset that a host's Source leaves to superusers
-// reaches the model only if both are.
+// tenant-wide no more than the owner of the app: a dataset that a host's Source leaves to
+// superusers reaches the model only if both are.
 func TestCapHoldsForChats(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -241,8 +243,8 @@ func TestCapHoldsForChats(t *testing.T) {
 	})
 }
 
-// TestCapHoldsForPassedDatasets: the page of an app is told of the datasets that both its viewer and
-// tenant-wide its owner may read, and opens without the others.
+// TestCapHoldsForPassedDatasets: the page of an app is told of the datasets that both its viewer
+// and tenant-wide its owner may read, and opens without the others.
 func TestCapHoldsForPassedDatasets(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		_, model := withModel(t)

@@ -226,7 +226,8 @@ func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) 
 // ctx if there is one, and returns their number. It is for the user and superusers. It returns
 // errs.Forbidden.
 func (s *Service) RevokeTokens(ctx context.Context, username string) (int, error) {
-	if of := (entity.Subject{Kind: entity.KindUser, ID: username, Action: entity.ActionUpdate}); s.o.Feed.Wanted(ctx, of) {
+	of := entity.Subject{Kind: entity.KindUser, ID: username, Action: entity.ActionUpdate}
+	if s.o.Feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.o.Feed, of, nil, func(ctx context.Context) (int, error) {
 			return s.RevokeTokens(ctx, username)
 		})

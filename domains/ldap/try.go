@@ -88,10 +88,10 @@ func (t *trial) connect(ctx context.Context) *conn {
 	return first
 }
 
-// reach tries the connection and TLS of a host, and whether a directory is there. Of an address where
-// nothing speaks TLS or LDAP it tells the same, after the same time, whether a connection is refused,
-// closed or answered with something else, or nothing comes: the address may be that of another server
-// in this network, and an administrator here must not learn what is there.
+// reach tries the connection and TLS of a host, and whether a directory is there. Of an address
+// where nothing speaks TLS or LDAP it tells the same, after the same time, whether a connection is
+// refused, closed or answered with something else, or nothing comes: the address may be that of
+// another server in this network, and an administrator here must not learn what is there.
 func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 	until := time.Now().Add(r.timeout)
 	c, err := r.reach(ctx, h, r.timeout)
@@ -100,7 +100,9 @@ func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 		return nil
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		t.failed("connect", errs.MessageOf(err)+" The name "+strconv.Quote(printable(e.Name))+" is not known to DNS here.")
+		t.failed(
+			"connect", errs.MessageOf(err)+" The name "+strconv.Quote(printable(e.Name))+" is not known to DNS here.",
+		)
 		return nil
 	}
 	connected := "The directory " + h.url + " can be reached."

@@ -589,8 +589,8 @@ export const quick = () => 1`)
 	is.Equal(rt.scheduler.slots, 0)
 }
 
-// TestStartingProcessLetsOthersCompute: while the processes of an app start, other apps of its tenant
-// compute, and further calls of it wait for the processes that it has.
+// TestStartingProcessLetsOthersCompute: while the processes of an app start, other apps of its
+// tenant compute, and further calls of it wait for the processes that it has.
 func TestStartingProcessLetsOthersCompute(t *testing.T) {
 	is := is.New(t)
 	rt := newRuntime(t, Options{Processes: 32, Computing: 2, Spare: -1})

@@ -332,8 +332,8 @@ func sorts(c bunx.Conn) []string {
 	}
 }
 
-// RemoveRest removes at most n changes of a user that Forget has left, and reports whether there may
-// be more.
+// RemoveRest removes at most n changes of a user that Forget has left, and reports whether there
+// may be more.
 func (s *Store) RemoveRest(ctx context.Context, tenant, username string, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, _, hidden, err := feeds(ctx, c, tenant)

@@ -223,13 +223,18 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	return called != nil && p.checks(called, append(callers, fn)...)
 }
 
-// unrecorded returns a body without its first statement if that records the call of the function
-// itself: entity.Record asks for the actor.
+// unrecorded returns a body without the statement that records the call of the function itself, if
+// that is the first, or the second after the one that names what is recorded: entity.Record asks
+// for the actor.
 func unrecorded(body *ast.BlockStmt) *ast.BlockStmt {
-	if guard, ok := body.List[0].(*ast.IfStmt); ok {
+	for i, statement := range body.List[:min(2, len(body.List))] {
+		guard, ok := statement.(*ast.IfStmt)
+		if !ok {
+			continue
+		}
 		if call, ok := guard.Cond.(*ast.CallExpr); ok {
 			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Wanted" {
-				return &ast.BlockStmt{List: body.List[1:]}
+				return &ast.BlockStmt{List: body.List[i+1:]}
 			}
 		}
 	}
@@ -337,10 +342,11 @@ func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
 			return ok && x.Name == "ctx"
 		}) {
 			first, always = call, true
+			below := append(path[min(1, len(path)):len(path):len(path)], n)
 			for i, parent := range path {
 				switch parent := parent.(type) {
 				case *ast.IfStmt:
-					always = always && path[i+1] != parent.Body && path[i+1] != parent.Else
+					always = always && below[i] != parent.Body && below[i] != parent.Else
 				case *ast.CaseClause, *ast.CommClause, *ast.ForStmt, *ast.RangeStmt:
 					always = false
 				}
