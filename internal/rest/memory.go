@@ -45,7 +45,7 @@ func (m Memory) Disk() Memory {
 }
 
 // Answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see
-// response.await.
+// Response.await.
 func (m Memory) Answers() *limiter.Limiter {
 	m.Wait *= 10
 	return m.Limiter(0)
@@ -98,7 +98,7 @@ var canceled = func() context.Context {
 	return ctx
 }()
 
-// Hold acquires n more bytes. It returns errNoMemory if they are not free.
+// Hold acquires n more bytes. It returns ErrNoMemory if they are not free.
 func (m *memory) Hold(n int) error {
 	if m.used += int64(n); m.used <= m.held || m.held >= m.most {
 		return nil

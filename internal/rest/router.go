@@ -200,7 +200,7 @@ func (rt *Router) lookup(method, path string) *found {
 }
 
 // Find returns the route of an escaped path and its parameters, unescaped once. Errors:
-// errs.NotFound, a notAllowed.
+// errs.NotFound, a NotAllowed.
 func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	looked := method
 	if method == http.MethodHead {
@@ -223,7 +223,7 @@ func (rt *Router) Find(method, path string) (*Route, httprouter.Params, error) {
 	return f.route, f.params, nil
 }
 
-// missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known
+// missing returns errs.NotFound for an unknown path, or a NotAllowed with the methods of a known
 // one.
 func (rt *Router) missing(method, path string) error {
 	var allow []string
