@@ -90,7 +90,10 @@ func (a *App) acceptDatasets() error {
 		}
 		id, ok := uuids.Parse(d.DatasetID)
 		if !ok {
-			return errs.New(errs.Invalid, "datasets: datasetId of %s must be the id of a dataset, a UUID", d.Alias)
+			return errs.New(
+				errs.Invalid, "datasets: datasetId of %s must be the id or natural id of a dataset: there is none with %q",
+				d.Alias, shortened(d.DatasetID),
+			)
 		}
 		a.Datasets[i].DatasetID = id
 		if !escapes.StorableWithin(d.Label, fields.MaxName) {
