@@ -66,14 +66,14 @@ func (i installer) Install(ctx context.Context, app handlers.App, all []manifest
 // listening is what messages needs of apps and agents.
 type listening struct{ app *App }
 
-// Inside implements messages.Apps.
-func (l listening) Inside(ctx context.Context, id string) (string, error) {
-	return l.app.Apps.Inside(ctx, id)
+// CheckInternals implements messages.Apps.
+func (l listening) CheckInternals(ctx context.Context, id string) (string, error) {
+	return l.app.Apps.CheckInternals(ctx, id)
 }
 
-// Examinable implements messages.Apps.
-func (l listening) Examinable(ctx context.Context, id string) (string, error) {
-	return l.app.Apps.Examinable(ctx, id)
+// CheckRecords implements messages.Apps.
+func (l listening) CheckRecords(ctx context.Context, id string) (string, error) {
+	return l.app.Apps.CheckRecords(ctx, id)
 }
 
 // Listens implements messages.Apps.

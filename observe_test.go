@@ -108,7 +108,7 @@ func TestObserver(t *testing.T) {
 
 		b, err := app.Bundles.Create(ctx, bundles.Bundle{Name: canary})
 		is.NoErr(err)
-		_, err = app.Bundles.AddEntry(ctx, b.ID, "global", "color", nil)
+		_, err = app.Bundles.CreateEntry(ctx, b.ID, "global", "color", nil)
 		is.NoErr(err)
 		export, err := app.Bundles.Export(ctx, b.ID)
 		is.NoErr(err)

@@ -124,7 +124,7 @@ func (app *App) build(c Config, keys *keyring.Ring, engine jsvm.Parts, agentMode
 	app.Tenants = tenants.New(tenants.Options{
 		Feed:  listeners,
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys, Hooks: app.registry,
-		KnownDomain: lookup.Known, Username: app.Principals.Unchecked().Username,
+		KnownDomain: lookup.CheckKnown, Username: app.Principals.Unchecked().Username,
 		OpenLicenses: c.OpenLicenses, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{

@@ -61,11 +61,11 @@ func (h host) orders() (n int) {
 
 // stored returns how many colors, users and comments a tenant has.
 func (h host) stored(ctx context.Context) [3]int {
-	colors, err := h.app.Colors.Page(ctx, paging.Query{})
+	colors, err := h.app.Colors.List(ctx, paging.Query{})
 	h.NoErr(err)
 	users, err := h.app.Principals.Users(ctx, paging.Query{})
 	h.NoErr(err)
-	reports, err := h.app.Content.Page(ctx, "report", paging.Query{})
+	reports, err := h.app.Content.List(ctx, "report", paging.Query{})
 	h.NoErr(err)
 	return [3]int{colors.Total, users.Total, reports.Total}
 }

@@ -45,15 +45,15 @@ func (a App) Chat() (c Chat) {
 	return c
 }
 
-// Chattable returns an app, or a draft, that the caller may run and so ask a model about, also with
+// CheckChat returns an app, or a draft, that the caller may run and so ask a model about, also with
 // a token that can only read. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Chattable(ctx context.Context, id string) (App, error) {
+func (s *Service) CheckChat(ctx context.Context, id string) (App, error) {
 	return s.getFor(ctx, id, toRun, true)
 }
 
-// Rewritable returns an app, or a draft, that the caller may change, without changing it. Errors:
+// CheckRewrite returns an app, or a draft, that the caller may change, without changing it. Errors:
 // errs.NotFound; errs.Forbidden.
-func (s *Service) Rewritable(ctx context.Context, id string) (App, error) {
+func (s *Service) CheckRewrite(ctx context.Context, id string) (App, error) {
 	return s.getFor(ctx, id, toWrite, false)
 }
 
@@ -72,9 +72,9 @@ func (s *Service) getFor(ctx context.Context, id string, n need, reads bool) (Ap
 
 // ManifestFile returns the manifest of an app that the caller may change as it is written, with the
 // path of its file, and the paths of the app's first files. Without a manifest it returns the path
-// that one has, and no text. Errors: as Rewritable; errs.TooLarge.
+// that one has, and no text. Errors: as CheckRewrite; errs.TooLarge.
 func (s *Service) ManifestFile(ctx context.Context, id string) (path, text string, files []string, err error) {
-	app, err := s.Rewritable(ctx, id)
+	app, err := s.CheckRewrite(ctx, id)
 	if err != nil {
 		return "", "", nil, err
 	}

@@ -148,11 +148,11 @@ type Variable struct {
 	Required bool // the manifest requires it
 }
 
-// Environment returns the variables of an app, ordered by name: those that have values, and those
+// Variables returns the variables of an app, ordered by name: those that have values, and those
 // that the manifest in its files or that of its last deploy declares. The values leave the service
 // only to the app's handlers. The caller must be allowed to change the app. Errors: errs.NotFound;
 // errs.Forbidden.
-func (s *Service) Environment(ctx context.Context, id string) ([]Variable, error) {
+func (s *Service) Variables(ctx context.Context, id string) ([]Variable, error) {
 	app, err := s.rules.Inside(ctx, id)
 	if err != nil {
 		return nil, err
@@ -195,9 +195,9 @@ func (s *Service) unset(app App, id string, m manifest.Manifest) (warnings []str
 	return warnings, err
 }
 
-// SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound;
+// PutVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid.
-func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Shown, error) {
+func (s *Service) PutVariable(ctx context.Context, id, name, value string) (Shown, error) {
 	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {
 			return s.setEnv(app, defn, map[string]*string{name: &value})
@@ -205,9 +205,9 @@ func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Show
 	})
 }
 
-// RemoveVariable removes a variable of an app. It needs the permission write. Errors:
+// DeleteVariable removes a variable of an app. It needs the permission write. Errors:
 // errs.NotFound, also for one that is not there; errs.Forbidden.
-func (s *Service) RemoveVariable(ctx context.Context, id, name string) error {
+func (s *Service) DeleteVariable(ctx context.Context, id, name string) error {
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {
 			names, err := members("defn.env", defn["env"])

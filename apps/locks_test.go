@@ -169,8 +169,8 @@ func TestFailedLookupIsNoMissingTag(t *testing.T) {
 	v := w.create(t, jo)
 	lookup := func(context.Context, string, string) (entity.Ref, error) { return entity.Ref{}, fault }
 	is.NoErr(w.registry.Add(entity.Type{Kind: "tag", Lookup: lookup}, entity.Type{Kind: "dataset", Lookup: lookup}))
-	is.Equal(w.AddTag(jo, v.ID, id), fault)
-	_, err := w.Bind(jo, v.ID, "sales", func(d *apps.Dataset) { d.DatasetID = id })
+	is.Equal(w.PutTag(jo, v.ID, id), fault)
+	_, err := w.PutDataset(jo, v.ID, "sales", func(d *apps.Dataset) { d.DatasetID = id })
 	is.Equal(err, fault)
 	_, err = w.Create(jo, apps.App{
 		Type:     apps.Report,
@@ -200,7 +200,7 @@ func TestReadsWithoutDefn(t *testing.T) {
 		{"Files of a draft", func() error { return second(s.Files(jo, d.ID, paging.Query{Limit: 1})) }},
 		{"Compare", func() error { return second(s.Compare(jo, d.ID, nil)) }},
 		{"Shares", func() error { return second(s.Shares(jo, v.ID)) }},
-		{"Environment", func() error { return second(s.Environment(jo, v.ID)) }},
+		{"Environment", func() error { return second(s.Variables(jo, v.ID)) }},
 		{"Tags", func() error { return second(s.Tags(jo, v.ID)) }},
 		{"Ref", func() error { return second(s.Ref(jo, v.ID)) }},
 		{"Stats", func() error { return second(s.Stats(jo, v.ID)) }},

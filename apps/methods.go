@@ -13,11 +13,11 @@ import (
 // caller may change, found by id. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Shown, error) { return s.reader.Get(ctx, id) }
 
-// Page returns a page of the apps that the caller sees, without drafts and deleted ones, sorted by
+// List returns a page of the apps that the caller sees, without drafts and deleted ones, sorted by
 // name (the default), createdAt or updatedAt; q searches name, slug and description.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown], error) {
-	return s.reader.Page(ctx, q)
+func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Shown], error) {
+	return s.reader.List(ctx, q)
 }
 
 // All returns all apps that the caller sees, without drafts, deleted ones and what may be long,

@@ -549,9 +549,9 @@ func (s *Service) seen(ctx context.Context, id string) (App, error) {
 	return app, err
 }
 
-// AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for
+// PutTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for
 // a tag that is not there; errs.Forbidden; errs.Invalid for too many.
-func (s *Service) AddTag(ctx context.Context, id, tag string) error {
+func (s *Service) PutTag(ctx context.Context, id, tag string) error {
 	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, who drafts.Caller, app *App) error {
 		if app.EditingID != nil {
 			return s.rules.IsDraft("tag the app itself")
@@ -576,9 +576,9 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 	})
 }
 
-// RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also
+// DeleteTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also
 // for a tag that the app does not have; errs.Forbidden.
-func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
+func (s *Service) DeleteTag(ctx context.Context, id, tag string) error {
 	return s.changeBeside(ctx, id, toTag, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		_, at, err := findTag(ctx, *app, tag)
 		if err != nil {
@@ -607,10 +607,10 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 	return id, at, guard.Check(ctx, "app-tag", Tag(id))
 }
 
-// Bind binds an alias of an app to a dataset: edit gets the existing binding, or one that has only
+// PutDataset binds an alias of an app to a dataset: edit gets the existing binding, or one that has only
 // the alias. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
 // naming the field, also for a dataset that does not exist.
-func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
+func (s *Service) PutDataset(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
 	err = s.changeBeside(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {
@@ -630,9 +630,9 @@ func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset
 	return bound, err
 }
 
-// Unbind removes the binding of an alias of an app. It needs the permission bind. Errors:
+// DeleteDataset removes the binding of an alias of an app. It needs the permission bind. Errors:
 // errs.NotFound, also for an alias that is not bound; errs.Forbidden.
-func (s *Service) Unbind(ctx context.Context, id, alias string) error {
+func (s *Service) DeleteDataset(ctx context.Context, id, alias string) error {
 	return s.changeBeside(ctx, id, toBind, func(ctx context.Context, _ drafts.Caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {

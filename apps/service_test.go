@@ -295,7 +295,7 @@ func TestVisible(t *testing.T) {
 			is.True(errors.Is(err, errs.NotFound))
 			_, err = w.OfLibrary(ctx, v.LibraryID)
 			is.True(errors.Is(err, errs.NotFound))
-			page, err := w.Page(ctx, paging.Query{Limit: 10})
+			page, err := w.List(ctx, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(page.Total, 0)
 		}
@@ -315,9 +315,9 @@ func TestVisible(t *testing.T) {
 		is.Equal(roles, []string{"viewer"})
 		_, err = w.Files(mia, v.ID, paging.Query{Limit: 1})
 		is.True(errors.Is(err, errs.Forbidden)) // the sources are not hers to read
-		_, err = w.Environment(mia, v.ID)
+		_, err = w.Variables(mia, v.ID)
 		is.True(errors.Is(err, errs.Forbidden))
-		page, err := w.Page(mia, paging.Query{Limit: 10})
+		page, err := w.List(mia, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Total, 1)
 		gone(as(t, "evil", "mia", actor.Admin)) // the same name elsewhere
@@ -353,14 +353,14 @@ func TestEnvironment(t *testing.T) {
 		)
 		is.Equal(string(set(`{"env":null,"x":null}`).Defn), `{"entryPoint":"a.html"}`)
 		value := "4"
-		_, err := w.SetVariable(jo, v.ID, "D", value)
+		_, err := w.PutVariable(jo, v.ID, "D", value)
 		is.NoErr(err)
-		names, err := w.Environment(jo, v.ID)
+		names, err := w.Variables(jo, v.ID)
 		is.NoErr(err)
 		is.Equal(names, []apps.Variable{{Name: "D", HasValue: true}})
-		err = w.RemoveVariable(jo, v.ID, "E")
+		err = w.DeleteVariable(jo, v.ID, "E")
 		is.True(errors.Is(err, errs.NotFound))
-		err = w.RemoveVariable(jo, v.ID, "D")
+		err = w.DeleteVariable(jo, v.ID, "D")
 		is.NoErr(err)
 		for _, bad := range []string{
 			`{"env":{"":"x"}}`, `{"env":{"a b":"x"}}`, `{"env":{"A":"` + strings.Repeat("x", 64<<10+1) + `"}}`,
@@ -427,7 +427,7 @@ func TestDraft(t *testing.T) {
 			"--- a/index.html\n+++ b/index.html\n@@ -1 +1 @@\n-one\n\\ No newline at end of file\n+two\n",
 		)
 
-		page, err := w.Page(jo, paging.Query{Limit: 10})
+		page, err := w.List(jo, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Total, 1) // drafts are in no list of apps
 		drafts, err := w.Drafts(jo)
@@ -522,7 +522,7 @@ func TestStaleCommit(t *testing.T) {
 				_, err := w.Update(jo, v.ID, apps.Edit{Name: &name})
 				is.NoErr(err)
 			},
-			"a variable": func() { _, err := w.SetVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
+			"a variable": func() { _, err := w.PutVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
 			"the source": func() {
 				source := &name
 				_, err := w.Update(jo, v.ID, apps.Edit{Source: &source})

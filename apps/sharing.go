@@ -41,9 +41,9 @@ func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) 
 	return nil
 }
 
-// Sharable returns the id of an app that the caller may share, also with a token that can only
+// CheckShare returns the id of an app that the caller may share, also with a token that can only
 // read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
-func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
+func (s *Service) CheckShare(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func (s *Service) sharable(ctx context.Context, a actor.Actor, id string) (*open
 	if err != nil {
 		return nil, err
 	}
-	return o, s.rules.Sharable(a, o.app, o.grant)
+	return o, s.rules.CheckShare(a, o.app, o.grant)
 }
 
 // Roles returns the roles of the manifest that the caller has by shares of an app, ordered. Errors:

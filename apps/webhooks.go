@@ -15,9 +15,9 @@ const webhookColumn = "webhook_secret"
 // secretBytes is the size of the secret.
 const secretBytes = 32
 
-// Writable returns the id of an app that the caller may change, not with a token that can only
+// CheckWrite returns the id of an app that the caller may change, not with a token that can only
 // read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
-func (s *Service) Writable(ctx context.Context, id string) (string, error) {
+func (s *Service) CheckWrite(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", err
@@ -26,8 +26,8 @@ func (s *Service) Writable(ctx context.Context, id string) (string, error) {
 	return app.ID, err
 }
 
-// Inspectable is Writable also for a token that can only read.
-func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
+// CheckInspect is CheckWrite also for a token that can only read.
+func (s *Service) CheckInspect(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", err
@@ -37,9 +37,9 @@ func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
 	return app.ID, err
 }
 
-// Examinable is Inspectable also for a draft: records of what handlers have done, such as logs and
+// CheckRecords is CheckInspect also for a draft: records of what handlers have done, such as logs and
 // e-mails, are for those who may change what runs. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Examinable(ctx context.Context, id string) (string, error) {
+func (s *Service) CheckRecords(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return "", err

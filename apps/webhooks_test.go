@@ -86,12 +86,12 @@ func TestWebhookSecret(t *testing.T) {
 			is.Equal(errs.CodeOf(err), test.write)
 			_, err = w.RotateWebhookSecret(test.ctx, test.id)
 			is.Equal(errs.CodeOf(err), test.write)
-			_, err = w.Writable(test.ctx, test.id)
+			_, err = w.CheckWrite(test.ctx, test.id)
 			is.Equal(errs.CodeOf(err), test.write)
 			is.Equal(errs.CodeOf(w.Writing(test.ctx, test.id, func(context.Context, string) error {
 				return nil
 			})), test.write)
-			_, err = w.Inspectable(test.ctx, test.id)
+			_, err = w.CheckInspect(test.ctx, test.id)
 			is.Equal(errs.CodeOf(err), test.read)
 		}
 		for _, id := range []string{draft.ID, "x", "jo:none"} {

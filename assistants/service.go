@@ -69,10 +69,10 @@ func (s *Service) SkillTypes(ctx context.Context) ([]SkillType, error) {
 	return slices.Clone(s.o.Skills), nil
 }
 
-// Talkable returns an assistant that the caller may talk to, or a draft that the caller may edit,
+// CheckTalk returns an assistant that the caller may talk to, or a draft that the caller may edit,
 // found as by Get. If the caller stands for a visitor whom the caller has invited, it can be one
 // who only reads. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Talkable(ctx context.Context, id string, visitor bool) (Assistant, error) {
+func (s *Service) CheckTalk(ctx context.Context, id string, visitor bool) (Assistant, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
 		return Assistant{}, err
@@ -288,19 +288,19 @@ func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 	return s.secrets.Names(Fields(&as))
 }
 
-// SetSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission
+// PutSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission
 // write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid; errs.Conflict for a draft that
 // somebody else edits.
-func (s *Service) SetSecret(ctx context.Context, id, name, value string) (Shown, error) {
+func (s *Service) PutSecret(ctx context.Context, id, name, value string) (Shown, error) {
 	return s.presenter.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
 		return s.setSecret(as, name, &value)
 	})
 }
 
-// RemoveSecret removes a secret of an assistant. It needs the permission write. Errors:
+// DeleteSecret removes a secret of an assistant. It needs the permission write. Errors:
 // errs.NotFound, also for one that is not there; errs.Forbidden; errs.Conflict for a draft that
 // somebody else edits.
-func (s *Service) RemoveSecret(ctx context.Context, id, name string) error {
+func (s *Service) DeleteSecret(ctx context.Context, id, name string) error {
 	_, _, err := s.rules.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
 		values, err := s.secrets.Open(Fields(as))
 		if err != nil {
@@ -334,10 +334,10 @@ func (s *Service) PutSkill(ctx context.Context, id, name string, edit func(*Skil
 	return put(ctx, s, id, "assistant-skill", skills, Skill{Name: name}, edit)
 }
 
-// RemoveSkill removes a skill from an assistant. It needs the permission write. Errors:
+// DeleteSkill removes a skill from an assistant. It needs the permission write. Errors:
 // errs.NotFound, also for a skill that the assistant does not have; errs.Forbidden; errs.Conflict
 // for a draft that somebody else edits.
-func (s *Service) RemoveSkill(ctx context.Context, id, name string) error {
+func (s *Service) DeleteSkill(ctx context.Context, id, name string) error {
 	return remove(ctx, s, id, "assistant-skill", skills, Skill{Name: name})
 }
 
@@ -349,10 +349,10 @@ func (s *Service) PutDataset(ctx context.Context, id, dataset string, edit func(
 	return put(ctx, s, id, "assistant-dataset", datasets, Dataset{DatasetID: dataset}, edit)
 }
 
-// RemoveDataset removes a dataset from an assistant. It needs the permission write. Errors:
+// DeleteDataset removes a dataset from an assistant. It needs the permission write. Errors:
 // errs.NotFound, also for one that the assistant does not use; errs.Forbidden; errs.Conflict for a
 // draft that somebody else edits.
-func (s *Service) RemoveDataset(ctx context.Context, id, dataset string) error {
+func (s *Service) DeleteDataset(ctx context.Context, id, dataset string) error {
 	return remove(ctx, s, id, "assistant-dataset", datasets, Dataset{DatasetID: dataset})
 }
 
@@ -369,10 +369,10 @@ func (s *Service) PutReference(
 	)
 }
 
-// RemoveReference removes a reference from an assistant. It needs the permission write. Errors:
+// DeleteReference removes a reference from an assistant. It needs the permission write. Errors:
 // errs.NotFound, also for one that the assistant does not have; errs.Forbidden; errs.Conflict for a
 // draft that somebody else edits.
-func (s *Service) RemoveReference(ctx context.Context, id string, to entity.Key) error {
+func (s *Service) DeleteReference(ctx context.Context, id string, to entity.Key) error {
 	return remove(
 		ctx, s, id, "assistant-reference", references, Reference{EntityType: string(to.Kind), EntityID: to.ID},
 	)
@@ -467,9 +467,9 @@ func remove[E element[E]](ctx context.Context, s *Service, id, row string, list 
 	return err
 }
 
-// Sharable returns the id of an assistant that the caller may share, also with a token that can
+// CheckShare returns the id of an assistant that the caller may share, also with a token that can
 // only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
-func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
+func (s *Service) CheckShare(ctx context.Context, id string) (string, error) {
 	a, err := s.rules.Actor(ctx)
 	if err != nil {
 		return "", err
@@ -478,7 +478,7 @@ func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return as.ID, s.rules.Sharable(a, as, grant)
+	return as.ID, s.rules.CheckShare(a, as, grant)
 }
 
 // object returns a JSON object without spaces around its parts, {} for nothing.

@@ -61,7 +61,7 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		is.Equal(deploy().Created, len(entries))
 		deploy() // what the second one finds is still the first one's
 
-		_, err := w.Principals.SetMember(evil, id("team with a member"), "jo", actor.Admin)
+		_, err := w.Principals.PutMember(evil, id("team with a member"), "jo", actor.Admin)
 		is.NoErr(err)
 		_, err = w.Principals.Reassign(evil, "eve", id("team with shipped content"))
 		is.NoErr(err)

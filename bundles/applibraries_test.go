@@ -141,7 +141,7 @@ func TestCommitAfterRekey(t *testing.T) {
 		w := newWorld(t, db, func(c *tenantcontent.Config) { c.SecretKey = old })
 		acme := w.as(t, "acme")
 		id, secret := w.make(t, "acme", "app", "Sales", `{}`), "secret"
-		_, err := w.Apps.SetVariable(acme, id, "TOKEN", secret)
+		_, err := w.Apps.PutVariable(acme, id, "TOKEN", secret)
 		is.NoErr(err)
 		_, err = w.Apps.Edit(acme, id, false)
 		is.NoErr(err)

@@ -72,7 +72,7 @@ func TestDeployGivesNoRights(t *testing.T) {
 			"jo":      actor.Member,
 			"sam":     actor.Publisher,
 		} {
-			_, err := w.Principals.SetMember(acme, team, name, role)
+			_, err := w.Principals.PutMember(acme, team, name, role)
 			is.NoErr(err)
 		}
 		of := func(owner, name string) string {
@@ -220,7 +220,7 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 			return done[0].Counts
 		}
 		is.Equal(deploy(), bundles.Counts{Created: 1, Skipped: 1})
-		_, err = w.Principals.SetMember(evil, brought, "jo", actor.Designer)
+		_, err = w.Principals.PutMember(evil, brought, "jo", actor.Designer)
 		is.NoErr(err)
 		for _, id := range []string{brought, imported} {
 			_, err = w.Principals.UpdateTeam(acme, id, func(t *principals.Team) error {
@@ -472,12 +472,12 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 		is.Equal(deploy(entity.Overwrite), bundles.Counts{Updated: 4})
 		is.Equal(slugs(), "t tone-2 plan-2 plan-3")
 
-		_, err = w.Principals.SetMember(evil, team, "jo", actor.Member) // so that it stays
+		_, err = w.Principals.PutMember(evil, team, "jo", actor.Member) // so that it stays
 		is.NoErr(err)
 		w.undo(t, b.ID, team)
 		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))
 		team = w.team(t)
-		_, err = w.Bundles.AddEntry(acme, b.ID, "team", team, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, "team", team, nil)
 		is.NoErr(err)
 		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
@@ -513,7 +513,7 @@ func TestDeployKeepsOwners(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Principals.Reassign(acme, "jo", "mallory")
 		is.NoErr(err)
-		_, err = w.Bundles.AddEntry(acme, b.ID, "report", second, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, "report", second, nil)
 		is.NoErr(err)
 		runAs("runner")
 		deploy()

@@ -44,7 +44,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		_, err = w.Principals.CreateUser(evil, principals.User{Username: "mallory", Enabled: true}, "")
 		is.NoErr(err)
 		team := w.team(t)
-		_, err = w.Principals.SetMember(acme, team, "jo", actor.Member)
+		_, err = w.Principals.PutMember(acme, team, "jo", actor.Member)
 		is.NoErr(err)
 		report := w.make(t, "acme", "report", "The plan", `{}`)
 		_, err = w.Principals.Reassign(acme, "jo", "admin") // who is nobody in evil
@@ -77,7 +77,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		deploy(bundles.ImportOptions{Rule: entity.Skip, DryRun: true})
 		deploy(bundles.ImportOptions{})
 
-		_, err = w.Principals.SetMember(evil, team, "mallory", actor.Admin)
+		_, err = w.Principals.PutMember(evil, team, "mallory", actor.Admin)
 		is.NoErr(err)
 		_, err = w.Principals.Reassign(evil, "eve", team)
 		is.NoErr(err)
@@ -85,7 +85,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		r = deploy(bundles.ImportOptions{DryRun: true})
 		is.Equal(r.Deleted, 0)
 		is.True(slices.Contains(r.Warnings, "team "+team+" stays as it is.")) // and not why
-		is.NoErr(w.Principals.RemoveMember(evil, team, "mallory"))
+		is.NoErr(w.Principals.DeleteMember(evil, team, "mallory"))
 		r = deploy(bundles.ImportOptions{DryRun: true})
 		is.Equal(strings.Contains(strings.Join(r.Warnings, "\n"), "owned"), false)
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "team", ID: team}, Name: team})

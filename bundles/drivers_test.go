@@ -97,7 +97,7 @@ func TestHostDrivers(t *testing.T) {
 	id := w.make(t, "acme", "visual", "V", `{}`)
 	b, err := app.Bundles.Create(w.as(t, "acme"), bundles.Bundle{Name: "V"})
 	is.NoErr(err)
-	e, err := app.Bundles.AddEntry(w.as(t, "acme"), b.ID, "visual", id, nil)
+	e, err := app.Bundles.CreateEntry(w.as(t, "acme"), b.ID, "visual", id, nil)
 	is.NoErr(err)
 	is.Equal(e.Ref.Name, "V")
 

@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err = app.Bundles.AddEntry(ctx, bundle.ID, "report", report.ID, nil); err != nil {
+	if _, err = app.Bundles.CreateEntry(ctx, bundle.ID, "report", report.ID, nil); err != nil {
 		panic(err)
 	}
 	export, err := app.Bundles.Export(ctx, bundle.ID)

@@ -167,12 +167,12 @@ func TestNestedData(t *testing.T) {
 		nested := func(levels int) []byte {
 			return []byte(strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1))
 		}
-		e, err := w.Bundles.AddEntry(acme, b.ID, "tagged", tag, nested(64))
+		e, err := w.Bundles.CreateEntry(acme, b.ID, "tagged", tag, nested(64))
 		is.NoErr(err)
 		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "acme", b.ID)), bundles.ImportOptions{})
 		is.NoErr(err)
-		_, add := w.Bundles.AddEntry(acme, b.ID, "global", "", nested(65))
-		_, set := w.Bundles.SetData(acme, b.ID, e.ID, nested(65))
+		_, add := w.Bundles.CreateEntry(acme, b.ID, "global", "", nested(65))
+		_, set := w.Bundles.UpdateEntry(acme, b.ID, e.ID, nested(65))
 		_, manifest := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{
 			Type: "global",
 			Data: nested(10_000),
@@ -209,11 +209,11 @@ func TestEntriesOfABundle(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.Equal(errs.MessageOf(err), message)
 		}
-		last, err := w.Bundles.AddEntry(acme, many.ID, "tagged", one, nil)
+		last, err := w.Bundles.CreateEntry(acme, many.ID, "tagged", one, nil)
 		is.NoErr(err)
-		_, err = w.Bundles.AddEntry(acme, many.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, many.ID, "tagged", two, nil)
 		refused(err, "A bundle must have at most 10000 entries: make another bundle for the rest.")
-		_, err = w.Bundles.SetData(acme, many.ID, last.ID, []byte(`{"a": 1}`))
+		_, err = w.Bundles.UpdateEntry(acme, many.ID, last.ID, []byte(`{"a": 1}`))
 		is.NoErr(err)
 
 		data := func(n int) []byte { return []byte(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }
@@ -222,19 +222,19 @@ func TestEntriesOfABundle(t *testing.T) {
 				string(data(bundles.MaxEntriesData-100)), large.ID)
 			return err
 		}))
-		e, err := w.Bundles.AddEntry(acme, large.ID, "tagged", one, data(100))
+		e, err := w.Bundles.CreateEntry(acme, large.ID, "tagged", one, data(100))
 		is.NoErr(err)
 		full := "data of all entries of a bundle must have at most 4194304 bytes together: make another bundle " +
 			"for the rest."
-		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, large.ID, "tagged", two, nil)
 		refused(err, full)
-		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(101))
+		_, err = w.Bundles.UpdateEntry(acme, large.ID, e.ID, data(101))
 		refused(err, full)
-		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(100))
+		_, err = w.Bundles.UpdateEntry(acme, large.ID, e.ID, data(100))
 		is.NoErr(err)
-		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(98))
+		_, err = w.Bundles.UpdateEntry(acme, large.ID, e.ID, data(98))
 		is.NoErr(err)
-		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, large.ID, "tagged", two, nil)
 		is.NoErr(err)
 	})
 }

@@ -34,10 +34,10 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 		team, err := w.Principals.CreateTeam(super, principals.Team{Name: name})
 		is.NoErr(err)
 		teams = append(teams, team.ID)
-		_, err = w.Principals.SetMember(super, team.ID, "jo", actor.Member)
+		_, err = w.Principals.PutMember(super, team.ID, "jo", actor.Member)
 		is.NoErr(err)
 	}
-	_, err = w.Principals.SetMember(super, teams[0], "kim", actor.Admin)
+	_, err = w.Principals.PutMember(super, teams[0], "kim", actor.Admin)
 	is.NoErr(err)
 	_, err = w.Sessions.Login(t.Context(), tenant, "local", "jo", "jo has a secret")
 	is.NoErr(err)
@@ -64,7 +64,7 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	is.NoErr(err)
 	_, err = w.Comments.Reply(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), on.ID, "of jo")
 	is.NoErr(err)
-	_, err = w.Principals.SetPicture(
+	_, err = w.Principals.PutPicture(
 		actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), "jo", strings.NewReader("GIF89a"),
 	)
 	is.NoErr(err)
@@ -214,7 +214,7 @@ func TestDeployRemovesNoUser(t *testing.T) {
 			return done[0].ImportResult
 		}
 		deploy()
-		_, err := w.Principals.SetMember(evil, team, "sam", actor.Member)
+		_, err := w.Principals.PutMember(evil, team, "sam", actor.Member)
 		is.NoErr(err)
 		is.NoErr(w.Principals.DeleteUser(acme, "sam", ""))
 		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))

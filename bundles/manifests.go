@@ -24,10 +24,10 @@ const (
 	maxData        = 64 * 1024 // bytes
 )
 
-// Page returns a page of bundles with their entries to any session, sorted by createdAt (the
+// List returns a page of bundles with their entries to any session, sorted by createdAt (the
 // default), name or updatedAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Bundle], error) {
+func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Bundle], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Bundle]{}, err
@@ -305,15 +305,15 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 	return content[0].Lookup(ctx, tenant, id)
 }
 
-// AddEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is
+// CreateEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is
 // ignored for a type that refers to nothing; empty data is {}. Errors: errs.Forbidden;
 // errs.NotFound for the bundle; errs.Invalid for an unregistered type, a missing or unknown
 // reference, a system job, bad data, or when the bundle has as many entries or as much data as it
 // may; errs.Conflict when the bundle has it.
-func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
+func (s *Service) CreateEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
 	if of := (entity.Subject{Kind: KindEntry, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, entryID, func(ctx context.Context) (Entry, error) {
-			return s.AddEntry(ctx, bundle, kind, reference, data)
+			return s.CreateEntry(ctx, bundle, kind, reference, data)
 		})
 	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -393,13 +393,13 @@ func (s *Service) entry(ctx context.Context, tenant, kind, reference string, dat
 	return e, shippable(ref)
 }
 
-// SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors:
+// UpdateEntry replaces the data of an entry; empty data is {}. It needs a superuser. Errors:
 // errs.Forbidden; errs.NotFound; errs.Invalid for bad data, or more of it than the bundle may have.
-func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
+func (s *Service) UpdateEntry(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
 	of := entity.Subject{Kind: KindEntry, ID: bundle + "/" + id, Action: entity.ActionUpdate}
 	if s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Entry, error) {
-			return s.SetData(ctx, bundle, id, data)
+			return s.UpdateEntry(ctx, bundle, id, data)
 		})
 	}
 	a, err := actor.Allowed(ctx, actor.Superuser)

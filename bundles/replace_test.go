@@ -33,7 +33,7 @@ func (w *world) fetch(t testing.TB, tenant string, kept *bundles.Backup) []byte 
 
 func (w *world) names(t testing.TB, tenant string, kind entity.Kind) string {
 	t.Helper()
-	page, err := w.Content.Page(w.as(t, tenant), kind, pageOf(100))
+	page, err := w.Content.List(w.as(t, tenant), kind, pageOf(100))
 	is.New(t).NoErr(err)
 	var names []string
 	for _, e := range page.Rows {
@@ -225,7 +225,7 @@ func TestDeploy(t *testing.T) {
 			acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.ImportOptions{},
 		)
 		is.NoErr(err)
-		mine, err := w.Bundles.AddEntry(acme, b.ID, "tagged", own, nil)
+		mine, err := w.Bundles.CreateEntry(acme, b.ID, "tagged", own, nil)
 		is.NoErr(err)
 		is.Equal(deploy().Counts, bundles.Counts{Updated: 1, Skipped: 1})
 		is.NoErr(w.Bundles.DeleteEntry(acme, b.ID, mine.ID))
@@ -367,8 +367,8 @@ func TestNobodyElse(t *testing.T) {
 					return err
 				},
 				func() error { return w.Bundles.Delete(actorCtx, b.ID) },
-				func() error { _, err := w.Bundles.AddEntry(actorCtx, b.ID, "global", "", nil); return err },
-				func() error { _, err := w.Bundles.SetData(actorCtx, b.ID, entry, nil); return err },
+				func() error { _, err := w.Bundles.CreateEntry(actorCtx, b.ID, "global", "", nil); return err },
+				func() error { _, err := w.Bundles.UpdateEntry(actorCtx, b.ID, entry, nil); return err },
 				func() error { return w.Bundles.DeleteEntry(actorCtx, b.ID, entry) },
 				func() error { _, err := w.Bundles.Export(actorCtx, b.ID); return err },
 				func() error { _, err := w.Bundles.ExportManifest(actorCtx, m); return err },
@@ -384,7 +384,7 @@ func TestNobodyElse(t *testing.T) {
 			reads := []error{}
 			_, err := w.Bundles.Get(actorCtx, b.ID)
 			reads = append(reads, err)
-			_, err = w.Bundles.Page(actorCtx, pageOf(1))
+			_, err = w.Bundles.List(actorCtx, pageOf(1))
 			reads = append(reads, err)
 			_, err = w.Bundles.All(actorCtx)
 			reads = append(reads, err)
@@ -414,14 +414,14 @@ func TestSystemJobs(t *testing.T) {
 		b := w.bundle(t, "Jobs")
 		_, err := w.Content.Unchecked().SetSystem(t.Context(), "acme", "job", job, true)
 		is.NoErr(err)
-		_, err = w.Bundles.AddEntry(acme, b.ID, "job", job, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, "job", job, nil)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.Equal(errs.MessageOf(err), "System jobs cannot be added to bundles")
 		report := w.make(t, "acme", "report", "R", `{}`)
 		draft, err := w.Content.Create(acme, content.Entity{Kind: "report", Name: "Draft", EditingID: &report})
 		is.NoErr(err)
 		if draft.EditingID != nil {
-			_, err = w.Bundles.AddEntry(acme, b.ID, "report", draft.ID, nil)
+			_, err = w.Bundles.CreateEntry(acme, b.ID, "report", draft.ID, nil)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
 	})

@@ -350,17 +350,17 @@ func TestStatements(t *testing.T) {
 					t, "B", "tagged "+tag,
 					"report "+w.make(t, "acme", "report", fmt.Sprint("r", n, "-", i), `{}`), "user jo",
 				)
-				_, err := w.Bundles.AddEntry(acme, b.ID, "team", w.team(t), nil)
+				_, err := w.Bundles.CreateEntry(acme, b.ID, "team", w.team(t), nil)
 				is.NoErr(err)
 			}
 			for i := range n {
-				_, err := w.Bundles.AddEntry(
+				_, err := w.Bundles.CreateEntry(
 					acme, b.ID, "tagged", w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`), nil,
 				)
 				is.NoErr(err)
 			}
 			counter.Take()
-			page, err := w.Bundles.Page(acme, pageOf(100))
+			page, err := w.Bundles.List(acme, pageOf(100))
 			is.NoErr(err)
 			is.Equal(len(page.Rows[len(page.Rows)-1].Entries), 4+n)
 			bundlesCost = append(bundlesCost, len(counter.Take()))

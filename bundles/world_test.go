@@ -135,7 +135,7 @@ func (w *world) bundle(t testing.TB, name string, entries ...string) bundles.Bun
 	is.NoErr(err)
 	for _, e := range entries {
 		kind, id, _ := strings.Cut(e, " ")
-		_, err := w.Bundles.AddEntry(ctx, b.ID, kind, id, nil)
+		_, err := w.Bundles.CreateEntry(ctx, b.ID, kind, id, nil)
 		is.NoErr(err)
 	}
 	return b
@@ -151,7 +151,7 @@ func (w *world) everything(t testing.TB, tenant string) []string {
 	entries := []string{"global ", "user jo"}
 	team, err := w.Principals.CreateTeam(ctx, principals.Team{Name: "Design"})
 	is.NoErr(err)
-	_, err = w.Principals.SetMember(ctx, team.ID, "jo", actor.Designer)
+	_, err = w.Principals.PutMember(ctx, team.ID, "jo", actor.Designer)
 	is.NoErr(err)
 	entries = append(entries, "team "+team.ID)
 	drivers, err := w.Bundles.Drivers(ctx)

@@ -103,9 +103,9 @@ func (s *Service) Get(ctx context.Context, key string) (Color, error) {
 	return s.store.Get(ctx, a.Tenant, key)
 }
 
-// Page returns a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that
+// List returns a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that
 // does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color], error) {
+func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Color], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Color]{}, err

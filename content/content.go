@@ -226,10 +226,10 @@ func New(o Options) *Service {
 	}
 }
 
-// Page returns a page of a kind's entities, but drafts, to any session, sorted by name (the
+// List returns a page of a kind's entities, but drafts, to any session, sorted by name (the
 // default), createdAt or updatedAt; q searches name, slug and description. Errors: errs.Invalid for
 // a sort or cursor that does not fit.
-func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
+func (s *Service) List(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Entity]{}, err

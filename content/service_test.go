@@ -509,7 +509,7 @@ func TestStatements(t *testing.T) {
 		}{
 			"get":   {1, func() error { _, err := s.Get(jo(t), "report", e.ID); return err }},
 			"named": {1, func() error { _, err := s.Get(jo(t), "report", "jo:a"); return err }},
-			"list":  {1, func() error { _, err := s.Page(jo(t), "report", paging.Query{Limit: 10}); return err }},
+			"list":  {1, func() error { _, err := s.List(jo(t), "report", paging.Query{Limit: 10}); return err }},
 			"put": {2, func() error {
 				_, err := s.Update(jo(t), "report", e.ID, func(*content.Entity) error { return nil })
 				return err

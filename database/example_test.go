@@ -52,7 +52,7 @@ func Example() {
 	check(err)
 	_, err = palette.Put(jo, "brand/blue", "bluish")
 	fmt.Println(err)
-	page, err := palette.Page(jo, paging.Query{Limit: 10})
+	page, err := palette.List(jo, paging.Query{Limit: 10})
 	fmt.Println(page.Total, page.Rows[0].Key, page.Rows[0].Color, err)
 	// Output:
 	// Invalid color format

@@ -187,7 +187,7 @@ func TestPaused(t *testing.T) {
 	asks := func(want string) {
 		t.Helper()
 		is := is.New(t)
-		err := w.Lookup().Knows(t.Context(), "acme", "books", "user0001", "id-0001")
+		err := w.Lookup().CheckUser(t.Context(), "acme", "books", "user0001", "id-0001")
 		is.Equal(errs.MessageOf(err), want)
 		d, err := w.Get(root(t), "books")
 		is.NoErr(err)
@@ -214,7 +214,7 @@ func TestPaused(t *testing.T) {
 	const why = "The directory refuses the account."
 	asks("")
 	w.paper.stale = true
-	is.Equal(errs.MessageOf(w.Lookup().Knows(t.Context(), "acme", "books", "user0001", "id-0001")), why)
+	is.Equal(errs.MessageOf(w.Lookup().CheckUser(t.Context(), "acme", "books", "user0001", "id-0001")), why)
 	w.paper.stale = false // the realm does not know
 	asks(why)
 	is.Equal(w.paper.paused, 4)

@@ -24,7 +24,7 @@ func TestKnows(t *testing.T) {
 		Person: &domains.Identity{ID: "off", Username: "off", Disabled: true},
 	})
 	knows := func(domain, username, sourceID string) error {
-		return w.Lookup().Knows(t.Context(), "acme", domain, username, sourceID)
+		return w.Lookup().CheckUser(t.Context(), "acme", domain, username, sourceID)
 	}
 	is.NoErr(knows("books", "user0001", ""))
 	is.NoErr(knows("books", "user0001", "id-0001"))

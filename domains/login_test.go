@@ -598,9 +598,9 @@ func TestUsable(t *testing.T) {
 		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the " +
 			"user be of that one",
 	} {
-		is.Equal(errs.MessageOf(w.Lookup().Usable(t.Context(), "acme", id)), want)
+		is.Equal(errs.MessageOf(w.Lookup().CheckUsable(t.Context(), "acme", id)), want)
 	}
-	is.Equal(errs.CodeOf(w.Lookup().Usable(t.Context(), "acme", "none")), errs.NotFound)
+	is.Equal(errs.CodeOf(w.Lookup().CheckUsable(t.Context(), "acme", "none")), errs.NotFound)
 }
 
 // TestTeamsOfALogin: groups become teams at each log-in, and a provider that says nothing of them

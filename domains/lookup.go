@@ -51,8 +51,8 @@ func NewLookup(o LookupOptions) (Lookup, error) {
 	return Lookup{l}, nil
 }
 
-// Known returns errs.Invalid if a tenant has no domain with an id.
-func (l Lookup) Known(ctx context.Context, tenant, id string) error {
+// CheckKnown returns errs.Invalid if a tenant has no domain with an id.
+func (l Lookup) CheckKnown(ctx context.Context, tenant, id string) error {
 	_, err := l.of.get(ctx, tenant, id)
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
@@ -60,9 +60,9 @@ func (l Lookup) Known(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// Usable returns errs.Conflict with the reason if a user of a domain could not log in, as far as
+// CheckUsable returns errs.Conflict with the reason if a user of a domain could not log in, as far as
 // that is known without asking its directory or provider.
-func (l Lookup) Usable(ctx context.Context, tenant, id string) error {
+func (l Lookup) CheckUsable(ctx context.Context, tenant, id string) error {
 	d, err := l.of.get(ctx, tenant, id)
 	if err != nil || id == Local {
 		return err
@@ -82,9 +82,9 @@ func (l Lookup) Usable(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// TiedEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain who
+// CheckEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain who
 // has their e-mail address.
-func (l Lookup) TiedEmail(ctx context.Context, tenant, id string) error {
+func (l Lookup) CheckEmail(ctx context.Context, tenant, id string) error {
 	named, err := l.of.naming(ctx, tenant, id, func(r rules) bool { return r.AccountsBy == byEmail })
 	if err == nil && named != "" {
 		err = errs.New(

@@ -7,9 +7,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Inspectable returns the id of a domain to a superuser, also with a token that can only read.
+// CheckInspect returns the id of a domain to a superuser, also with a token that can only read.
 // Errors: errs.Forbidden; errs.NotFound.
-func (s *Service) Inspectable(ctx context.Context, id string) (string, error) {
+func (s *Service) CheckInspect(ctx context.Context, id string) (string, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil {
 		return "", err

@@ -47,10 +47,10 @@ func (l *lookup) driver(id string) (Info, Driver, bool) {
 	return l.infos[i], l.drivers[i], true
 }
 
-// Page returns a page of the tenant's domains, without their configurations, to any session, sorted
+// List returns a page of the tenant's domains, without their configurations, to any session, sorted
 // by name (the default), id, createdAt or updatedAt; q searches id, name and description. Errors:
 // errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
+func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Domain]{}, err

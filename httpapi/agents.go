@@ -322,7 +322,7 @@ func (a agentRoutes) putAgent(r *rest.Request) (rest.Reply, error) {
 			return rest.Reply{}, err
 		}
 	}
-	v, err := a.Agents.Override(r.Context(), r.Param("id"), r.Param("agent"), func(o *agents.Overrides) {
+	v, err := a.Agents.Update(r.Context(), r.Param("id"), r.Param("agent"), func(o *agents.Overrides) {
 		in.Enabled.ApplyOrNull(&o.Enabled)
 		in.Model.ApplyOrNull(&o.Model)
 		in.Instructions.ApplyOrNull(&o.Instructions)

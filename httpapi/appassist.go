@@ -133,7 +133,7 @@ func (a appAssistRoutes) promptApp(r *rest.Request, app apps.App) (assist.App, e
 
 // chattable returns an app that the caller may run, also as prompts describe it.
 func (a appAssistRoutes) chattable(r *rest.Request) (apps.App, assist.App, error) {
-	app, err := a.Apps.Chattable(r.Context(), r.Param("id"))
+	app, err := a.Apps.CheckChat(r.Context(), r.Param("id"))
 	if err != nil {
 		return app, assist.App{}, err
 	}
@@ -486,7 +486,7 @@ func (a appAssistRoutes) suggestAboutApp(r *rest.Request) (rest.Reply, error) {
 // Icons that a model finds fitting, the best one first; nothing is written. 403 for those who may
 // not change the app; 404; 429; 502.
 func (a appAssistRoutes) suggestAppIcon(r *rest.Request) (rest.Reply, error) {
-	app, err := a.Apps.Rewritable(r.Context(), r.Param("id"))
+	app, err := a.Apps.CheckRewrite(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -162,7 +162,7 @@ func (a appDeployRoutes) migrateApp(r *rest.Request) (rest.Reply, error) {
 // bytes, columns: [{name, type}]}]}, the SQL database of an app or draft, for those who see the
 // insides of the app; 404; 403; 503 where there are no such databases.
 func (a appDeployRoutes) getAppTables(r *rest.Request) (rest.Reply, error) {
-	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
+	app, err := a.Apps.CheckInternals(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -198,7 +198,7 @@ type callsBody struct {
 // last 50 calls of handlers that failed or have logged something, newest first, for those who may
 // change the app, and is null for others. 404; 403.
 func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
-	app, err := a.Apps.Inside(r.Context(), r.Param("id"))
+	app, err := a.Apps.CheckInternals(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -210,7 +210,7 @@ func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
 	for i, c := range all {
 		rows[i] = callsBody{c.Day, c.Area, c.Method, c.Path, c.N, c.Failed, c.Milliseconds / max(c.N, 1)}
 	}
-	served, err := a.Webhooks.Served(r.Context(), app)
+	served, err := a.Webhooks.ServedInvocations(r.Context(), app)
 	hidden := errs.CodeOf(err) == errs.Forbidden
 	if err != nil && !hidden {
 		return rest.Reply{}, err
@@ -235,7 +235,7 @@ func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
 // getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of
 // an app's or draft's handlers with its log, for those who may change the app; 404; 403.
 func (a appDeployRoutes) getAppCall(r *rest.Request) (rest.Reply, error) {
-	v, err := a.Webhooks.ServedCall(r.Context(), r.Param("id"), r.Param("invocationId"))
+	v, err := a.Webhooks.ServedInvocation(r.Context(), r.Param("id"), r.Param("invocationId"))
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -134,7 +134,7 @@ func (a appPartRoutes) routes() []rest.Route {
 // getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null
 // in place of the mask for a variable that the manifest declares and that has no value; 404; 403.
 func (n drafted) getAppEnvironment(r *rest.Request) (rest.Reply, error) {
-	all, err := n.Apps.Environment(r.Context(), r.Param("id"))
+	all, err := n.Apps.Variables(r.Context(), r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -156,12 +156,12 @@ func (a appPartRoutes) putAppVariable(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return appRoutes{a.api}.shownApp(a.Apps.SetVariable(r.Context(), r.Param("id"), r.Param("key"), value))
+	return appRoutes{a.api}.shownApp(a.Apps.PutVariable(r.Context(), r.Param("id"), r.Param("key"), value))
 }
 
 // deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
 func (a appPartRoutes) deleteAppVariable(r *rest.Request) (rest.Reply, error) {
-	if err := a.Apps.RemoveVariable(r.Context(), r.Param("id"), r.Param("key")); err != nil {
+	if err := a.Apps.DeleteVariable(r.Context(), r.Param("id"), r.Param("key")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -232,7 +232,7 @@ func (a appPartRoutes) putAppDependency(r *rest.Request) (rest.Reply, error) {
 	if in.DatasetID, err = a.entityID(r.Context(), kindDataset, in.DatasetID); err != nil {
 		return rest.Reply{}, err
 	}
-	d, err := a.Apps.Bind(r.Context(), r.Param("id"), r.Param("name"), func(d *apps.Dataset) {
+	d, err := a.Apps.PutDataset(r.Context(), r.Param("id"), r.Param("name"), func(d *apps.Dataset) {
 		d.DatasetID = in.DatasetID
 		in.Label.Apply(&d.Label)
 	})
@@ -244,7 +244,7 @@ func (a appPartRoutes) putAppDependency(r *rest.Request) (rest.Reply, error) {
 
 // deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
 func (a appPartRoutes) deleteAppDependency(r *rest.Request) (rest.Reply, error) {
-	if err := a.Apps.Unbind(r.Context(), r.Param("id"), r.Param("name")); err != nil {
+	if err := a.Apps.DeleteDataset(r.Context(), r.Param("id"), r.Param("name")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -300,7 +300,7 @@ func (a appPartRoutes) putAppTag(r *rest.Request) (rest.Reply, error) {
 	if err := r.NoBody(tagBody{}); err != nil {
 		return rest.Reply{}, err
 	}
-	if err := a.Apps.AddTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
+	if err := a.Apps.PutTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(a.appTag(r.Param("id"), strings.ToLower(r.Param("tagId"))))
@@ -308,7 +308,7 @@ func (a appPartRoutes) putAppTag(r *rest.Request) (rest.Reply, error) {
 
 // deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
 func (a appPartRoutes) deleteAppTag(r *rest.Request) (rest.Reply, error) {
-	if err := a.Apps.RemoveTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
+	if err := a.Apps.DeleteTag(r.Context(), r.Param("id"), r.Param("tagId")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()

@@ -275,7 +275,7 @@ func (a appRoutes) listApps(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Apps.Page(r.Context(), q)
+	page, err := a.Apps.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

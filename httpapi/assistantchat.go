@@ -53,7 +53,7 @@ func (a assistantChatRoutes) routes() []rest.Route {
 // talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to.
 // Errors: errs.NotFound; errs.Forbidden.
 func (a chats) talkable(r *rest.Request) (assistants.Assistant, error) {
-	return a.Assistants.Talkable(r.Context(), r.Param("id"), visitOf(r).visitor != nil)
+	return a.Assistants.CheckTalk(r.Context(), r.Param("id"), visitOf(r).visitor != nil)
 }
 
 // chatWithAssistant serves POST /api/assistants/{id}/_chat {messages, model?}: 200 and the answer

@@ -294,7 +294,7 @@ func (a assistantPartRoutes) putAssistantSkill(r *rest.Request) (rest.Reply, err
 // deleteAssistantSkill serves DELETE /api/assistants/{id}/skills/{name}: 200; 404; 403; 409 as for
 // a PUT.
 func (a assistantPartRoutes) deleteAssistantSkill(r *rest.Request) (rest.Reply, error) {
-	if err := a.Assistants.RemoveSkill(r.Context(), r.Param("id"), r.Param("name")); err != nil {
+	if err := a.Assistants.DeleteSkill(r.Context(), r.Param("id"), r.Param("name")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -326,7 +326,7 @@ func (a assistantPartRoutes) putAssistantSecret(r *rest.Request) (rest.Reply, er
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return assistantRoutes(a).shownAssistant(a.Assistants.SetSecret(
+	return assistantRoutes(a).shownAssistant(a.Assistants.PutSecret(
 		r.Context(), r.Param("id"), r.Param("key"), value,
 	))
 }
@@ -334,7 +334,7 @@ func (a assistantPartRoutes) putAssistantSecret(r *rest.Request) (rest.Reply, er
 // deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for
 // a PUT.
 func (a assistantPartRoutes) deleteAssistantSecret(r *rest.Request) (rest.Reply, error) {
-	if err := a.Assistants.RemoveSecret(r.Context(), r.Param("id"), r.Param("key")); err != nil {
+	if err := a.Assistants.DeleteSecret(r.Context(), r.Param("id"), r.Param("key")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -388,7 +388,7 @@ func (a assistantPartRoutes) putAssistantDataset(r *rest.Request) (rest.Reply, e
 // deleteAssistantDataset serves DELETE /api/assistants/{id}/datasets/{datasetId}: 200; 404; 403;
 // 409 as for a PUT.
 func (a assistantPartRoutes) deleteAssistantDataset(r *rest.Request) (rest.Reply, error) {
-	if err := a.Assistants.RemoveDataset(r.Context(), r.Param("id"), r.Param("datasetId")); err != nil {
+	if err := a.Assistants.DeleteDataset(r.Context(), r.Param("id"), r.Param("datasetId")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -437,7 +437,7 @@ func (a assistantPartRoutes) putAssistantReference(r *rest.Request) (rest.Reply,
 // deleteAssistantReference serves DELETE /api/assistants/{id}/references/{entityType}/{entityId}:
 // 200; 404; 403; 409 as for a PUT.
 func (a assistantPartRoutes) deleteAssistantReference(r *rest.Request) (rest.Reply, error) {
-	if err := a.Assistants.RemoveReference(r.Context(), r.Param("id"), referenced(r)); err != nil {
+	if err := a.Assistants.DeleteReference(r.Context(), r.Param("id"), referenced(r)); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()

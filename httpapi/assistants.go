@@ -294,7 +294,7 @@ func (a assistantRoutes) listAssistants(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Assistants.Page(r.Context(), q)
+	page, err := a.Assistants.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

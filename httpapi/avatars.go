@@ -102,7 +102,7 @@ func (a avatarRoutes) putAvatar(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	defer leave()
-	u, err := a.Principals.SetPicture(r.Context(), r.Param("username"), bytes.NewReader(picture))
+	u, err := a.Principals.PutPicture(r.Context(), r.Param("username"), bytes.NewReader(picture))
 	answer, err := userRoutes{a.api}.userReply(r)(u, err)
 	if err == nil {
 		answer.Header = map[string]string{"Etag": rest.FileTag(u.PictureVersion())}
@@ -126,7 +126,7 @@ func (a avatarRoutes) getAvatar(r *rest.Request) (rest.Reply, error) {
 
 // deleteAvatar serves DELETE /api/users/{username}/avatar: 200, also when there is none.
 func (a avatarRoutes) deleteAvatar(r *rest.Request) (rest.Reply, error) {
-	if _, err := a.Principals.RemovePicture(r.Context(), r.Param("username")); err != nil {
+	if _, err := a.Principals.DeletePicture(r.Context(), r.Param("username")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()

@@ -298,7 +298,7 @@ func (a bundleRoutes) listBundles(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Bundles.Page(r.Context(), q)
+	page, err := a.Bundles.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -413,7 +413,7 @@ func (a bundleRoutes) createBundleEntry(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	e, err = a.Bundles.AddEntry(r.Context(), r.Param("id"), e.Type, e.EntityID, e.Data)
+	e, err = a.Bundles.CreateEntry(r.Context(), r.Param("id"), e.Type, e.EntityID, e.Data)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -520,7 +520,7 @@ func (a bundleRoutes) putBundleEntry(r *rest.Request) (rest.Reply, error) {
 	}
 	var data json.RawMessage
 	in.Data.Apply(&data)
-	e, err := a.Bundles.SetData(r.Context(), bundle, id, data)
+	e, err := a.Bundles.UpdateEntry(r.Context(), bundle, id, data)
 	if err != nil {
 		return rest.Reply{}, err
 	}

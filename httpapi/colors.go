@@ -136,7 +136,7 @@ func (a colorRoutes) listColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Colors.Page(r.Context(), q)
+	page, err := a.Colors.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

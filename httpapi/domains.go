@@ -340,7 +340,7 @@ func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Domains.Page(r.Context(), q)
+	page, err := a.Domains.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -229,7 +229,7 @@ func (e entityKind) list(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := e.Content.Page(r.Context(), e.Kind, q)
+	page, err := e.Content.List(r.Context(), e.Kind, q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -348,7 +348,7 @@ func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	m, err := a.Principals.SetMember(r.Context(), r.Param("id"), r.Param("username"), role)
+	m, err := a.Principals.PutMember(r.Context(), r.Param("id"), r.Param("username"), role)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -358,7 +358,7 @@ func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
 // deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in
 // the team.
 func (a teamRoutes) deleteMember(r *rest.Request) (rest.Reply, error) {
-	if err := a.Principals.RemoveMember(r.Context(), r.Param("id"), r.Param("username")); err != nil {
+	if err := a.Principals.DeleteMember(r.Context(), r.Param("id"), r.Param("username")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()

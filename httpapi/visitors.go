@@ -107,7 +107,7 @@ func (a views) visitorOf(r *rest.Request) (actor.Actor, error) {
 		return actor.Actor{}, err
 	}
 	v, err := a.Sessions.Unchecked().Visitor(r.Context(), query.Get("token"), actor.OriginOf(r.Context()).Address)
-	return a.admit(r, v, err, a.Apps.Sharable)
+	return a.admit(r, v, err, a.Apps.CheckShare)
 }
 
 // chatter returns the caller of a route that the holders of a token of an assistant call, too: of a
@@ -124,7 +124,7 @@ func (a chats) chatter(r *rest.Request) (actor.Actor, error) {
 		if _, refused = a.AIInstructions.Allowed(ctx); refused != nil {
 			return "", refused
 		}
-		return a.Assistants.Sharable(ctx, id)
+		return a.Assistants.CheckShare(ctx, id)
 	})
 	if refused != nil {
 		return actor.Actor{}, refused
@@ -138,7 +138,7 @@ func (a views) viewerOf(r *rest.Request, claims view.Claims) (actor.Actor, error
 	switch from := actor.OriginOf(r.Context()).Address; claims.Scope {
 	case view.Visitor:
 		v, err := a.Sessions.Unchecked().ResumeVisitor(r.Context(), claims.Tenant, claims.Credential, from)
-		return a.admit(r, v, err, a.Apps.Sharable)
+		return a.admit(r, v, err, a.Apps.CheckShare)
 	case view.Hosted:
 		return a.resume(r, claims.Tenant, claims.User)
 	default:

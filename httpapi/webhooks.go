@@ -175,7 +175,7 @@ func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
 			"method and path go together: they name one route, such as ?method=POST&path=/stripe/payment",
 		)
 	}
-	l, err := a.Webhooks.List(r.Context(), r.Param("id"), f)
+	l, err := a.Webhooks.Invocations(r.Context(), r.Param("id"), f)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -160,7 +160,7 @@ func (w *world) settle(t testing.TB) {
 		_, err := cheap.CreateUser(w.as(t, p.tenant), u, password)
 		is.NoErr(err)
 		if p.role != actor.NoRole {
-			_, err = cheap.SetMember(w.as(t, p.tenant), team[p.tenant], p.username, p.role)
+			_, err = cheap.PutMember(w.as(t, p.tenant), team[p.tenant], p.username, p.role)
 			is.NoErr(err)
 		}
 	}

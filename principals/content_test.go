@@ -165,18 +165,18 @@ func TestTeams(t *testing.T) {
 		is.Equal(bySlug, got)
 
 		f.user(t, "jo")
-		m, err := f.SetMember(root(t), "New", "jo", actor.Publisher)
+		m, err := f.PutMember(root(t), "New", "jo", actor.Publisher)
 		is.NoErr(err)
 		in, err := f.Members(root(t), g.ID, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(in.Rows, []principals.Membership{m})
 		for _, role := range []actor.Role{actor.NoRole, -1, actor.Admin + 1} {
-			_, err = f.SetMember(root(t), g.ID, "jo", role)
+			_, err = f.PutMember(root(t), g.ID, "jo", role)
 			is.Equal(code(err), errs.Invalid)
 		}
-		_, err = f.SetMember(root(t), g.ID, "JO", actor.Member)
+		_, err = f.PutMember(root(t), g.ID, "JO", actor.Member)
 		is.Equal(code(err), errs.NotFound)
-		is.Equal(code(f.RemoveMember(root(t), g.ID, "nobody")), errs.NotFound)
+		is.Equal(code(f.DeleteMember(root(t), g.ID, "nobody")), errs.NotFound)
 	})
 }
 

@@ -44,9 +44,9 @@ func TestRemoveDomain(t *testing.T) {
 		all, err := s.Team(root(t), "all")
 		is.NoErr(err)
 		own := f.team(t, "Own")
-		_, err = s.SetMember(root(t), own.ID, "u0001", actor.Admin)
+		_, err = s.PutMember(root(t), own.ID, "u0001", actor.Admin)
 		is.NoErr(err)
-		_, err = s.SetPicture(root(t), "u0001", strings.NewReader("picture"))
+		_, err = s.PutPicture(root(t), "u0001", strings.NewReader("picture"))
 		is.NoErr(err)
 		picture := *f.get(t, "u0001").AvatarID
 		for owner, n := range map[string]int{
@@ -177,14 +177,16 @@ func TestKnownDomains(t *testing.T) {
 // log in at.
 type knownDomains func(ctx context.Context, tenant, id string) error
 
-// Known implements principals.Domains.
-func (f knownDomains) Known(ctx context.Context, tenant, id string) error { return f(ctx, tenant, id) }
+// CheckKnown implements principals.Domains.
+func (f knownDomains) CheckKnown(ctx context.Context, tenant, id string) error {
+	return f(ctx, tenant, id)
+}
 
-// Usable implements principals.Domains.
-func (knownDomains) Usable(context.Context, string, string) error { return nil }
+// CheckUsable implements principals.Domains.
+func (knownDomains) CheckUsable(context.Context, string, string) error { return nil }
 
-// Knows implements principals.Domains.
-func (knownDomains) Knows(context.Context, string, string, string, string) error { return nil }
+// CheckUser implements principals.Domains.
+func (knownDomains) CheckUser(context.Context, string, string, string, string) error { return nil }
 
-// TiedEmail implements principals.Domains.
-func (knownDomains) TiedEmail(context.Context, string, string) error { return nil }
+// CheckEmail implements principals.Domains.
+func (knownDomains) CheckEmail(context.Context, string, string) error { return nil }

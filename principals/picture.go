@@ -27,10 +27,10 @@ func (u User) PictureVersion() string {
 	return picture(*u.AvatarID).Version()
 }
 
-// SetPicture replaces a user's picture. Users set their own, superusers anybody's. It does not
+// PutPicture replaces a user's picture. Users set their own, superusers anybody's. It does not
 // check that the bytes are a picture.
 // Errors: errs.Forbidden; errs.NotFound; errs.TooLarge past MaxPicture; r's own.
-func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) (User, error) {
+func (s *Service) PutPicture(ctx context.Context, username string, r io.Reader) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return User{}, err
@@ -48,8 +48,8 @@ func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) 
 	return u, err
 }
 
-// RemovePicture removes a user's picture, if there is one. Errors: errs.Forbidden; errs.NotFound.
-func (s *Service) RemovePicture(ctx context.Context, username string) (User, error) {
+// DeletePicture removes a user's picture, if there is one. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) DeletePicture(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return User{}, err

@@ -31,23 +31,23 @@ func TestPicture(t *testing.T) {
 		_, _, err := f.Picture(self(t, "mia"), "jo")
 		is.Equal(code(err), errs.NotFound)
 
-		u, err := f.SetPicture(self(t, "jo"), "jo", bytes.NewReader([]byte("first")))
+		u, err := f.PutPicture(self(t, "jo"), "jo", bytes.NewReader([]byte("first")))
 		is.NoErr(err)
 		first := *u.AvatarID
 		is.Equal(*u.AvatarUpdatedAt, f.now)
 		is.Equal(picture(t, f, self(t, "mia"), "jo"), "first") // every session sees it
 
-		_, err = f.SetPicture(root(t), "jo", bytes.NewReader([]byte("second")))
+		_, err = f.PutPicture(root(t), "jo", bytes.NewReader([]byte("second")))
 		is.NoErr(err)
 		is.Equal(picture(t, f, root(t), "jo"), "second")
 		_, err = f.blobs.Open(t.Context(), "acme", first)
 		is.Equal(code(err), errs.NotFound) // the one before is gone
 
-		u, err = f.RemovePicture(self(t, "jo"), "jo")
+		u, err = f.DeletePicture(self(t, "jo"), "jo")
 		is.NoErr(err)
 		is.Equal(u.AvatarID, nil)
 		is.Equal(u.AvatarUpdatedAt, nil)
-		_, err = f.RemovePicture(self(t, "jo"), "jo")
+		_, err = f.DeletePicture(self(t, "jo"), "jo")
 		is.NoErr(err)
 	})
 }
@@ -56,7 +56,7 @@ func TestPictureOfSomebodyElse(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
-		u, err := f.SetPicture(root(t), "jo", bytes.NewReader([]byte("mine")))
+		u, err := f.PutPicture(root(t), "jo", bytes.NewReader([]byte("mine")))
 		is.NoErr(err)
 		evil := as(t, actor.Actor{Tenant: "evil", User: "jo", Superuser: true})
 		for name, c := range map[string]struct {
@@ -69,9 +69,9 @@ func TestPictureOfSomebodyElse(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
-				_, err := f.SetPicture(c.ctx, "jo", bytes.NewReader([]byte("theirs")))
+				_, err := f.PutPicture(c.ctx, "jo", bytes.NewReader([]byte("theirs")))
 				is.Equal(code(err), c.want)
-				_, err = f.RemovePicture(c.ctx, "jo")
+				_, err = f.DeletePicture(c.ctx, "jo")
 				is.Equal(code(err), c.want)
 			})
 		}
@@ -89,12 +89,12 @@ func TestFailedPictureKeepsTheOneBefore(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
-		_, err := f.SetPicture(self(t, "jo"), "jo", bytes.NewReader([]byte("before")))
+		_, err := f.PutPicture(self(t, "jo"), "jo", bytes.NewReader([]byte("before")))
 		is.NoErr(err)
-		_, err = f.SetPicture(self(t, "jo"), "jo", bytes.NewReader(make([]byte, principals.MaxPicture+1)))
+		_, err = f.PutPicture(self(t, "jo"), "jo", bytes.NewReader(make([]byte, principals.MaxPicture+1)))
 		is.Equal(code(err), errs.TooLarge)
 		fault := errors.New("fault")
-		_, err = f.SetPicture(
+		_, err = f.PutPicture(
 			self(t, "jo"), "jo", io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(fault)),
 		)
 		is.True(errors.Is(err, fault))

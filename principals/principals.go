@@ -316,20 +316,20 @@ type Content interface {
 
 // Domains says what domains other than Local allow their users. domains.Lookup implements it.
 type Domains interface {
-	// Known returns errs.Invalid if a tenant has no domain with an id. It is called, in the
+	// CheckKnown returns errs.Invalid if a tenant has no domain with an id. It is called, in the
 	// transaction in ctx, whenever a user or team gets another domain, and by LockDomain.
-	Known(ctx context.Context, tenant, id string) error
-	// Usable returns an error for people if nobody can log in at a domain, or not as a user of it.
+	CheckKnown(ctx context.Context, tenant, id string) error
+	// CheckUsable returns an error for people if nobody can log in at a domain, or not as a user of it.
 	// It is called, in the transaction in ctx, when a user is added to another domain, or moves.
-	Usable(ctx context.Context, tenant, id string) error
-	// Knows returns an error for people if the directory of a domain does not know the person who a
+	CheckUsable(ctx context.Context, tenant, id string) error
+	// CheckUser returns an error for people if the directory of a domain does not know the person who a
 	// user with a name, and a source id or "", would be there, or cannot be asked. CheckMove calls
 	// it.
-	Knows(ctx context.Context, tenant, id, username, sourceID string) error
-	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their
+	CheckUser(ctx context.Context, tenant, id, username, sourceID string) error
+	// CheckEmail returns errs.Forbidden if people log in as the user of a domain who has their
 	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when
 	// users change their own address.
-	TiedEmail(ctx context.Context, tenant, id string) error
+	CheckEmail(ctx context.Context, tenant, id string) error
 }
 
 // Service implements the rules for users and teams over a Store.

@@ -158,11 +158,11 @@ func TestPermissions(t *testing.T) {
 			return err
 		}, ok, ok, ok, ok, none},
 		{"SetMember", func(ctx context.Context, s *principals.Service, name, team string) error {
-			_, err := s.SetMember(ctx, team, name, actor.Admin)
+			_, err := s.PutMember(ctx, team, name, actor.Admin)
 			return err
 		}, no, ok, no, ok, none},
 		{"RemoveMember", func(ctx context.Context, s *principals.Service, name, team string) error {
-			return s.RemoveMember(ctx, team, name)
+			return s.DeleteMember(ctx, team, name)
 		}, no, ok, no, ok, none},
 		{"Principals", func(ctx context.Context, s *principals.Service, _, _ string) error {
 			for _, err := range s.Principals(ctx) {
@@ -185,7 +185,7 @@ func TestPermissions(t *testing.T) {
 				for j, want := range []errs.Code{row.member, row.admin, row.self, row.super, row.evil} {
 					name := f.user(t, fmt.Sprintf("u%d-%d", i, j)).Username
 					team := f.team(t, name).ID
-					_, err := f.SetMember(root(t), team, name, actor.Member)
+					_, err := f.PutMember(root(t), team, name, actor.Member)
 					is.NoErr(err)
 					caller := []actor.Actor{
 						{Tenant: "acme", User: "m", Teams: map[string]actor.Role{team: actor.Publisher}},

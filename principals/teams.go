@@ -234,15 +234,15 @@ func (s *Service) Memberships(ctx context.Context, username string, q paging.Que
 	return s.store.Memberships(ctx, u.Tenant, u.Username, q)
 }
 
-// SetMember adds a user to a team, or sets the role of a member. It needs a superuser or an admin
+// PutMember adds a user to a team, or sets the role of a member. It needs a superuser or an admin
 // of the team.
 // Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is
 // none.
-func (s *Service) SetMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
+func (s *Service) PutMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
 	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionUpdate}
 	if s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Membership, error) {
-			return s.SetMember(ctx, teamID, username, role)
+			return s.PutMember(ctx, teamID, username, role)
 		})
 	}
 	a, t, err := s.managed(ctx, teamID)
@@ -271,12 +271,12 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 	return s.store.Member(ctx, a.Tenant, m.TeamID, m.Username) // it may have existed before
 }
 
-// RemoveMember removes a user from a team. It needs a superuser or an admin of the team. Errors:
+// DeleteMember removes a user from a team. It needs a superuser or an admin of the team. Errors:
 // errs.Forbidden; errs.NotFound for the team, or when the user is not in it.
-func (s *Service) RemoveMember(ctx context.Context, teamID, username string) error {
+func (s *Service) DeleteMember(ctx context.Context, teamID, username string) error {
 	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionDelete}
 	if s.feed.Wanted(ctx, of) {
-		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.RemoveMember(ctx, teamID, username) })
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteMember(ctx, teamID, username) })
 	}
 	a, t, err := s.managed(ctx, teamID)
 	if err != nil {

@@ -355,9 +355,9 @@ func TestTeamTransferer(t *testing.T) {
 		f.user(t, "mia")
 		made, err := f.CreateTeam(root(t), principals.Team{Name: "Design"})
 		is.NoErr(err)
-		_, err = f.SetMember(root(t), made.ID, "jo", actor.Designer)
+		_, err = f.PutMember(root(t), made.ID, "jo", actor.Designer)
 		is.NoErr(err)
-		_, err = f.SetMember(root(t), made.ID, "mia", actor.Admin)
+		_, err = f.PutMember(root(t), made.ID, "mia", actor.Admin)
 		is.NoErr(err)
 		_, team := f.types()
 		rows := transfertest.Rows(t, team.Transferer, "acme")
@@ -376,9 +376,9 @@ func TestTeamTransferer(t *testing.T) {
 			"team " + made.ID + ": its member mia is not a user here and is left out.",
 			"team " + made.ID + ": 1 user got a higher role in it than before: jo is designer.",
 		})
-		_, err = f.SetMember(evil, made.ID, "stranger", actor.Admin)
+		_, err = f.PutMember(evil, made.ID, "stranger", actor.Admin)
 		is.NoErr(err)
-		_, err = f.SetMember(evil, made.ID, "jo", actor.Member)
+		_, err = f.PutMember(evil, made.ID, "jo", actor.Member)
 		is.NoErr(err)
 		actions, warnings, err = team.Transferer.Import(ctx, "evil", rows, land)
 		is.NoErr(err)

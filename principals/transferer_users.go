@@ -199,7 +199,7 @@ func (a actions) domain(ctx context.Context, from string) (string, error) {
 	}
 	here := from
 	if from != Local && a.s.domains != nil {
-		err := a.s.domains.Known(ctx, a.tenant, from)
+		err := a.s.domains.CheckKnown(ctx, a.tenant, from)
 		if errs.CodeOf(err) == errs.Invalid {
 			here, err = Local, nil
 		}

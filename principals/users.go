@@ -239,7 +239,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 // MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a directory has
 // disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to
 // false. Users may change their own profile: names, timezone, data, user fields, consent, avatar
-// and feed, and email unless people log in by it (Domains.TiedEmail). edit replaces what it changes
+// and feed, and email unless people log in by it (Domains.CheckEmail). edit replaces what it changes
 // and writes through no pointer.
 //
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict if the tenant
@@ -340,7 +340,7 @@ func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID stri
 	if sourceID == orEmpty(u.SourceID) { // that of the domain before, which the user loses
 		sourceID = ""
 	}
-	err = s.domains.Knows(ctx, a.Tenant, domain, username, sourceID)
+	err = s.domains.CheckUser(ctx, a.Tenant, domain, username, sourceID)
 	if code := errs.CodeOf(err); code == errs.Conflict || code == errs.Upstream {
 		err = errs.Wrap(code, err, "%s With check=false the user moves all the same.", errs.MessageOf(err))
 	}
@@ -435,7 +435,7 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 	if s.domains == nil || to == from || to == Local {
 		return nil
 	}
-	return s.domains.Known(ctx, tenant, to)
+	return s.domains.CheckKnown(ctx, tenant, to)
 }
 
 // acceptEmail notes whether a new e-mail address is the user's own word. It returns errs.Forbidden
@@ -448,7 +448,7 @@ func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was User, u *U
 	if s.domains == nil || a.Superuser || u.Domain == Local {
 		return nil
 	}
-	return s.domains.TiedEmail(ctx, a.Tenant, u.Domain)
+	return s.domains.CheckEmail(ctx, a.Tenant, u.Domain)
 }
 
 // acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so
@@ -487,7 +487,7 @@ func (s *Service) checkUsable(ctx context.Context, tenant, domain string) error 
 	if s.domains == nil || domain == Local {
 		return nil
 	}
-	return s.domains.Usable(ctx, tenant, domain)
+	return s.domains.CheckUsable(ctx, tenant, domain)
 }
 
 // staysAbleToLogIn reports whether a superuser can still log in after an edit.

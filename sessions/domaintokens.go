@@ -16,8 +16,8 @@ const DomainKind entity.Kind = "domain"
 // Domains checks who may change authentication domains. *domains.Service implements it: see there
 // for the errors.
 type Domains interface {
-	// Inspectable returns the id of a domain to a superuser, also with a token that can only read.
-	Inspectable(ctx context.Context, id string) (string, error)
+	// CheckInspect returns the id of a domain to a superuser, also with a token that can only read.
+	CheckInspect(ctx context.Context, id string) (string, error)
 	// Changing calls do with the id of a domain for a superuser, in a transaction in which nobody
 	// else changes or removes it.
 	Changing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
@@ -33,7 +33,7 @@ func (s *Service) provisioners() tokensOf {
 		change:    KindDomainToken,
 		row:       "domain-token",
 		writes:    true,
-		readable:  s.o.Domains.Inspectable,
+		readable:  s.o.Domains.CheckInspect,
 		writing:   s.o.Domains.Changing,
 	}
 }

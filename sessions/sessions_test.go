@@ -202,7 +202,7 @@ func TestSessionGivesTheRightsOfTheMoment(t *testing.T) {
 		want := actor.Actor{Tenant: "acme", User: "kim", Session: a.Session}
 		is.Equal(a, want)
 
-		_, err = f.users.SetMember(as, team.ID, "kim", actor.Publisher)
+		_, err = f.users.PutMember(as, team.ID, "kim", actor.Publisher)
 		is.NoErr(err)
 		want.Teams = map[string]actor.Role{team.ID: actor.Publisher}
 		a, err = f.Authenticate(ctx, l.Token, loopback)

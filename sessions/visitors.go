@@ -24,9 +24,9 @@ const AssistantKind entity.Kind = "assistant"
 // Assistants checks who may share assistants. *assistants.Service implements it, with the errors of
 // Apps.
 type Assistants interface {
-	// Sharable returns the id of an assistant that the caller may share, also with a token that can
+	// CheckShare returns the id of an assistant that the caller may share, also with a token that can
 	// only read.
-	Sharable(ctx context.Context, id string) (string, error)
+	CheckShare(ctx context.Context, id string) (string, error)
 	// Sharing calls do with the id of an assistant that the caller may share, in a transaction in
 	// which nobody else changes or removes it.
 	Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
@@ -36,16 +36,16 @@ type Assistants interface {
 // errs.NotFound for an app that the caller does not see, errs.Forbidden for a caller who may not do
 // that, and errs.Invalid for a draft.
 type Apps interface {
-	// Sharable returns the id of an app that the caller may share, also with a token that can only
+	// CheckShare returns the id of an app that the caller may share, also with a token that can only
 	// read.
-	Sharable(ctx context.Context, id string) (string, error)
+	CheckShare(ctx context.Context, id string) (string, error)
 	// Sharing calls do with the id of an app that the caller may share, in a transaction in which
 	// nobody else changes or removes the app. It returns errs.Invalid if roles has something else
 	// than ids of roles of the app's manifest.
 	Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
-	// Inspectable returns the id of an app that the caller may change, also with a token that can
+	// CheckInspect returns the id of an app that the caller may change, also with a token that can
 	// only read.
-	Inspectable(ctx context.Context, id string) (string, error)
+	CheckInspect(ctx context.Context, id string) (string, error)
 	// Writing calls do with the id of an app that the caller may change, in a transaction in which
 	// nobody else changes or removes the app.
 	Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
@@ -76,7 +76,7 @@ func (s *Service) views() tokensOf {
 		tokenType: AppView,
 		change:    KindAppToken,
 		row:       "app-token",
-		readable:  s.o.Apps.Sharable,
+		readable:  s.o.Apps.CheckShare,
 		writing:   sharing(s.o.Apps),
 	}
 }
@@ -88,7 +88,7 @@ func (s *Service) chats() tokensOf {
 		tokenType: Chat,
 		change:    KindAssistantToken,
 		row:       "assistant-token",
-		readable:  s.o.Assistants.Sharable,
+		readable:  s.o.Assistants.CheckShare,
 		writing:   sharing(s.o.Assistants),
 	}
 }
@@ -100,7 +100,7 @@ func (s *Service) webhooks() tokensOf {
 		tokenType: Webhook,
 		change:    KindWebhookToken,
 		row:       "webhook-token",
-		readable:  s.o.Apps.Inspectable,
+		readable:  s.o.Apps.CheckInspect,
 		writing:   s.o.Apps.Writing,
 	}
 }

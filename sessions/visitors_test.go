@@ -19,7 +19,7 @@ import (
 // fixedApps are the apps a and b, which everybody may share unless closed, with the role editor.
 type fixedApps struct{ closed bool }
 
-func (f *fixedApps) Sharable(_ context.Context, id string) (string, error) {
+func (f *fixedApps) CheckShare(_ context.Context, id string) (string, error) {
 	switch {
 	case id != "a" && id != "b":
 		return "", errs.New(errs.NotFound, "App not found.")
@@ -32,7 +32,7 @@ func (f *fixedApps) Sharable(_ context.Context, id string) (string, error) {
 func (f *fixedApps) Sharing(
 	ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error,
 ) error {
-	if _, err := f.Sharable(ctx, id); err != nil {
+	if _, err := f.CheckShare(ctx, id); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(roles, func(r string) bool { return r != "editor" }) {
@@ -41,8 +41,8 @@ func (f *fixedApps) Sharing(
 	return do(ctx, id)
 }
 
-func (f *fixedApps) Inspectable(ctx context.Context, id string) (string, error) {
-	return f.Sharable(ctx, id)
+func (f *fixedApps) CheckInspect(ctx context.Context, id string) (string, error) {
+	return f.CheckShare(ctx, id)
 }
 
 func (f *fixedApps) Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error {

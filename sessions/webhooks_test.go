@@ -97,7 +97,7 @@ func TestActorOf(t *testing.T) {
 		a, err := of("acme", "mia")
 		is.NoErr(err)
 		is.Equal(a, actor.Actor{Tenant: "acme", User: "mia"})
-		_, err = f.users.SetMember(f.as(t), team.ID, "mia", actor.Publisher)
+		_, err = f.users.PutMember(f.as(t), team.ID, "mia", actor.Publisher)
 		is.NoErr(err)
 		a, err = of("acme", "mia")
 		is.NoErr(err)

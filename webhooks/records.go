@@ -148,10 +148,10 @@ type Listing struct {
 	Days   []Day        // ordered
 }
 
-// List returns the routes of an app's webhooks, the last invocations, and the numbers of the last
+// Invocations returns the routes of an app's webhooks, the last invocations, and the numbers of the last
 // days, today among them, without days of no calls. It is for those who may change the app, also
 // with a token that can only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
-func (s *Service) List(ctx context.Context, app string, f Filter) (Listing, error) {
+func (s *Service) Invocations(ctx context.Context, app string, f Filter) (Listing, error) {
 	a, id, err := s.inspect(ctx, app)
 	if err != nil {
 		return Listing{}, err
@@ -187,7 +187,7 @@ func notFound() error { return errs.New(errs.NotFound, "Invocation not found.") 
 
 // inspect returns the caller and an app, and writes the tenant's records.
 func (s *Service) inspect(ctx context.Context, app string) (actor.Actor, string, error) {
-	return s.readable(ctx, app, s.o.Apps.Inspectable)
+	return s.readable(ctx, app, s.o.Apps.CheckInspect)
 }
 
 // readable is inspect for those whom find lets.

@@ -103,7 +103,7 @@ func (s *Service) Replay(ctx context.Context, app, id string) (Invocation, error
 		return Invocation{}, err
 	}
 	tenant := a.Tenant
-	if app, err = s.o.Apps.Writable(ctx, app); err != nil {
+	if app, err = s.o.Apps.CheckWrite(ctx, app); err != nil {
 		return Invocation{}, err
 	}
 	id, ok := uuids.Parse(id)

@@ -37,21 +37,21 @@ func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 	return out, err
 }
 
-// Served returns the last calls of the server routes of an app or draft that failed or have logged
+// ServedInvocations returns the last calls of the server routes of an app or draft that failed or have logged
 // something, newest first and without logs, to those who may change it, also with a token that can
 // only read. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Served(ctx context.Context, app string) ([]Invocation, error) {
-	a, id, err := s.readable(ctx, app, s.o.Apps.Examinable)
+func (s *Service) ServedInvocations(ctx context.Context, app string) ([]Invocation, error) {
+	a, id, err := s.readable(ctx, app, s.o.Apps.CheckRecords)
 	if err != nil {
 		return nil, err
 	}
 	return s.o.Store.Recent(ctx, a.Tenant, id, handlers.Server, Filter{}, s.o.Limits.Recent)
 }
 
-// ServedCall returns one of the calls of Served with its logs. Errors: errs.NotFound;
+// ServedInvocation returns one of ServedInvocations with its logs. Errors: errs.NotFound;
 // errs.Forbidden.
-func (s *Service) ServedCall(ctx context.Context, app, id string) (Invocation, error) {
-	a, app, err := s.readable(ctx, app, s.o.Apps.Examinable)
+func (s *Service) ServedInvocation(ctx context.Context, app, id string) (Invocation, error) {
+	a, app, err := s.readable(ctx, app, s.o.Apps.CheckRecords)
 	if err != nil {
 		return Invocation{}, err
 	}

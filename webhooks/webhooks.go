@@ -138,16 +138,16 @@ type Target struct {
 }
 
 // Apps finds apps. Its methods return errs.NotFound for an app that the caller does not see,
-// errs.Forbidden for a caller who may not change it, and, but for Examinable, errs.Invalid for a
+// errs.Forbidden for a caller who may not change it, and, but for CheckRecords, errs.Invalid for a
 // draft. *apps.Service implements them.
 type Apps interface {
-	// Writable returns the id of an app that the caller may change, not with a token that can only
+	// CheckWrite returns the id of an app that the caller may change, not with a token that can only
 	// read.
-	Writable(ctx context.Context, id string) (string, error)
-	// Inspectable is Writable also for a token that can only read.
-	Inspectable(ctx context.Context, id string) (string, error)
-	// Examinable is Inspectable also for a draft.
-	Examinable(ctx context.Context, id string) (string, error)
+	CheckWrite(ctx context.Context, id string) (string, error)
+	// CheckInspect is CheckWrite also for a token that can only read.
+	CheckInspect(ctx context.Context, id string) (string, error)
+	// CheckRecords is CheckInspect also for a draft.
+	CheckRecords(ctx context.Context, id string) (string, error)
 	// WebhookSecret returns the secret of an app that the caller may change.
 	WebhookSecret(ctx context.Context, id string) ([]byte, error)
 }

@@ -80,7 +80,7 @@ func (f *failing) Record(ctx context.Context, tenant string, all []webhooks.Entr
 
 // Apps.
 
-func (f *fixture) Inspectable(ctx context.Context, app string) (string, error) {
+func (f *fixture) CheckInspect(ctx context.Context, app string) (string, error) {
 	a, err := actor.From(ctx)
 	if err == nil && (app != "a" || a.Tenant != "acme") {
 		err = errs.New(errs.NotFound, "App not found.")
@@ -88,20 +88,20 @@ func (f *fixture) Inspectable(ctx context.Context, app string) (string, error) {
 	return app, err
 }
 
-func (f *fixture) Examinable(ctx context.Context, app string) (string, error) {
-	return f.Inspectable(ctx, app)
+func (f *fixture) CheckRecords(ctx context.Context, app string) (string, error) {
+	return f.CheckInspect(ctx, app)
 }
 
-func (f *fixture) Writable(ctx context.Context, app string) (string, error) {
+func (f *fixture) CheckWrite(ctx context.Context, app string) (string, error) {
 	a, _ := actor.From(ctx)
 	if a.ReadOnly {
 		return "", errs.New(errs.Forbidden, "This token can only read.")
 	}
-	return f.Inspectable(ctx, app)
+	return f.CheckInspect(ctx, app)
 }
 
 func (f *fixture) WebhookSecret(ctx context.Context, app string) ([]byte, error) {
-	_, err := f.Writable(ctx, app)
+	_, err := f.CheckWrite(ctx, app)
 	return f.secret, err
 }
 
@@ -224,7 +224,7 @@ func (f *fixture) call(t *testing.T, change ...func(*webhooks.Call)) (handlers.R
 
 func (f *fixture) list(t *testing.T) webhooks.Listing {
 	t.Helper()
-	l, err := f.List(f.as(t), "a", webhooks.Filter{})
+	l, err := f.Invocations(f.as(t), "a", webhooks.Filter{})
 	is.New(t).NoErr(err)
 	return l
 }
@@ -459,7 +459,7 @@ func TestRecords(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unavailable) // the service is stopping
 	check(503, "/x/:id", "stopped")
 	is.Equal(f.list(t).Days[0].Errors, int64(7))
-	days, err := f.List(f.as(t), "a", webhooks.Filter{Method: "POST", Path: "/x/:id"})
+	days, err := f.Invocations(f.as(t), "a", webhooks.Filter{Method: "POST", Path: "/x/:id"})
 	is.NoErr(err)
 	is.Equal(days.Days[0].Calls, int64(5)) // what no route has is not counted for one
 }
@@ -500,7 +500,7 @@ func TestServe(t *testing.T) {
 		return handlers.Outcome{}, errs.New(errs.Unavailable, "Too many scripts run.")
 	})
 	serve("", ended(500, jsvm.Result{Outcome: jsvm.Thrown})) // one too many
-	all, err := f.Served(f.as(t), "a")
+	all, err := f.ServedInvocations(f.as(t), "a")
 	is.NoErr(err)
 	no, busy := "Error: no\nat a.js:1:2", "Too many scripts run."
 	want := func(n, status int, memory int64, text *string) webhooks.Invocation {
@@ -512,7 +512,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	is.Equal(all, []webhooks.Invocation{want(3, 503, 0, &busy), want(2, 201, 0, nil), want(1, 500, 7, &no)})
-	v, err := f.ServedCall(f.as(t), "a", strings.ToUpper(id(2)))
+	v, err := f.ServedInvocation(f.as(t), "a", strings.ToUpper(id(2)))
 	is.NoErr(err)
 	is.Equal(v.Logs, []webhooks.Log{{Time: monday.Truncate(time.Millisecond), Level: "info", Text: "hello"}})
 	is.Equal(v.LogsDropped, 2)
@@ -520,7 +520,7 @@ func TestServe(t *testing.T) {
 	is.Equal(len(l.Recent)+len(l.Days), 0)
 	f.now = f.now.Add(time.Minute)
 	serve("", ended(200, jsvm.Result{Outcome: jsvm.OK, Logs: []jsvm.Log{line}}))
-	all, err = f.Served(f.as(t), "a")
+	all, err = f.ServedInvocations(f.as(t), "a")
 	is.NoErr(err)
 	is.Equal(len(all), 4)
 
@@ -529,14 +529,14 @@ func TestServe(t *testing.T) {
 	is.NoErr(err)
 	refused := func(ctx context.Context, app, id string, want errs.Code) {
 		t.Helper()
-		_, err := f.ServedCall(ctx, app, id)
+		_, err := f.ServedInvocation(ctx, app, id)
 		is.Equal(errs.CodeOf(err), want)
 	}
 	refused(f.as(t), "a", f.last(t).ID, errs.NotFound) // a call of a webhook
 	refused(f.as(t), "a", "x", errs.NotFound)
 	refused(f.as(t), "b", id(1), errs.NotFound)
 	refused(t.Context(), "a", id(1), errs.Unauthenticated)
-	_, err = f.Served(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), "a")
+	_, err = f.ServedInvocations(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
@@ -690,7 +690,7 @@ func TestFailedWrites(t *testing.T) {
 	f.store.before = away
 	_, _, err := f.call(t)
 	is.NoErr(err)
-	_, err = f.List(f.as(t), "a", webhooks.Filter{})
+	_, err = f.Invocations(f.as(t), "a", webhooks.Filter{})
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	f.store.before, f.store.after = nil, away
 	is.True(f.Unchecked().FlushAll(t.Context()) != nil)
@@ -849,7 +849,7 @@ func TestReadsAreForTheApp(t *testing.T) {
 	is.NoErr(err)
 	evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true})
 	for _, ctx := range []context.Context{evil, t.Context()} {
-		_, err := f.List(ctx, "a", webhooks.Filter{})
+		_, err := f.Invocations(ctx, "a", webhooks.Filter{})
 		is.True(err != nil)
 		_, err = f.Invocation(ctx, "a", id(1))
 		is.True(err != nil)

@@ -26,7 +26,7 @@ func ExampleService_Override() {
 		panic(err)
 	}
 	off := false
-	v, err := app.Agents.Override(ctx, shop.ID, "digest", func(o *agents.Overrides) { o.Enabled = &off })
+	v, err := app.Agents.Update(ctx, shop.ID, "digest", func(o *agents.Overrides) { o.Enabled = &off })
 	fmt.Println(v.Name, v.Settings().Cron, v.Settings().Enabled, v.Next, err)
 	// Output:
 	// digest [0 18 * * *] false <nil> <nil>

@@ -32,14 +32,14 @@ type Queue interface {
 
 // Apps says who may see and change the agents of an app. apps.Service implements it.
 type Apps interface {
-	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or
+	// CheckInternals returns the id of an app whose insides the caller may see, or errs.NotFound or
 	// errs.Forbidden.
-	Inside(ctx context.Context, id string) (string, error)
-	// Writable returns the id of an app that the caller may change. Errors: as Inside, and
+	CheckInternals(ctx context.Context, id string) (string, error)
+	// CheckWrite returns the id of an app that the caller may change. Errors: as CheckInternals, and
 	// errs.Invalid for a draft.
-	Writable(ctx context.Context, id string) (string, error)
+	CheckWrite(ctx context.Context, id string) (string, error)
 	// Writing calls do with the id of an app that the caller may change, in a transaction in which
-	// nobody else changes it. Errors: as Writable, and those of do.
+	// nobody else changes it. Errors: as CheckWrite, and those of do.
 	Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
 
@@ -191,10 +191,10 @@ func (s *Service) shown(ctx context.Context, app string, rows ...Agent) ([]Shown
 	return all, nil
 }
 
-// Override sets what edit changes of the overrides of an agent. It needs the permission write on
+// Update sets what edit changes of the overrides of an agent. It needs the permission write on
 // the app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, or for a draft;
 // errs.Stale.
-func (s *Service) Override(ctx context.Context, app, name string, edit func(*Overrides)) (v Shown, err error) {
+func (s *Service) Update(ctx context.Context, app, name string, edit func(*Overrides)) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -349,7 +349,7 @@ func (s *Service) Trigger(ctx context.Context, app, name string, input json.RawM
 	if err != nil {
 		return Run{}, err
 	}
-	if app, err = s.o.Apps.Writable(ctx, app); err != nil {
+	if app, err = s.o.Apps.CheckWrite(ctx, app); err != nil {
 		return Run{}, err
 	}
 	agent, err := s.store.Agent(ctx, a.Tenant, app, name)
@@ -390,7 +390,7 @@ func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step
 	if err != nil {
 		return Run{}, nil, err
 	}
-	if app, err = s.o.Apps.Writable(ctx, app); err != nil {
+	if app, err = s.o.Apps.CheckWrite(ctx, app); err != nil {
 		return Run{}, nil, err
 	}
 	r, err := s.run(ctx, a.Tenant, app, name, id)
@@ -435,7 +435,7 @@ func (s *Service) inside(ctx context.Context, id string) (a actor.Actor, app str
 	if a, err = actor.From(ctx); err != nil {
 		return a, "", err
 	}
-	app, err = s.o.Apps.Inside(ctx, id)
+	app, err = s.o.Apps.CheckInternals(ctx, id)
 	return a, app, err
 }
 

@@ -186,12 +186,12 @@ type Inbox interface {
 
 // Apps is what this package needs of apps.
 type Apps interface {
-	// Inside returns the id of an app whose insides the caller may see, or errs.NotFound or
+	// CheckInternals returns the id of an app whose insides the caller may see, or errs.NotFound or
 	// errs.Forbidden.
-	Inside(ctx context.Context, id string) (string, error)
-	// Examinable is Inside for what only those may see who may change the app, also with a token
+	CheckInternals(ctx context.Context, id string) (string, error)
+	// CheckRecords is CheckInternals for what only those may see who may change the app, also with a token
 	// that can only read.
-	Examinable(ctx context.Context, id string) (string, error)
+	CheckRecords(ctx context.Context, id string) (string, error)
 	// Listens reports whether an event of an app starts anything.
 	Listens(ctx context.Context, app, event string) (bool, error)
 }

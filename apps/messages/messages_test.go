@@ -62,7 +62,7 @@ func (f *fixture) Deliver(
 	return f.full
 }
 
-func (f *fixture) Inside(ctx context.Context, id string) (string, error) {
+func (f *fixture) CheckInternals(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil || id != "shop" {
 		return "", errs.New(errs.NotFound, "App not found.")
@@ -73,8 +73,8 @@ func (f *fixture) Inside(ctx context.Context, id string) (string, error) {
 	return id, nil
 }
 
-func (f *fixture) Examinable(ctx context.Context, id string) (string, error) {
-	return f.Inside(ctx, id)
+func (f *fixture) CheckRecords(ctx context.Context, id string) (string, error) {
+	return f.CheckInternals(ctx, id)
 }
 
 func (f *fixture) Put(_ context.Context, jobs ...queue.Job) error {

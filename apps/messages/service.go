@@ -394,7 +394,7 @@ func optional(s string) *string {
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a filter, sort or cursor that does not
 // fit.
 func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Event], error) {
-	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.CheckInternals)
 	if err == nil {
 		err = f.check()
 	}
@@ -409,7 +409,7 @@ func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Que
 func (s *Service) Messages(
 	ctx context.Context, app string, f Filter, q paging.Query,
 ) (paging.Page[Message], Summary, error) {
-	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.CheckRecords)
 	if err == nil {
 		err = f.check()
 	}
@@ -427,7 +427,7 @@ func (s *Service) Messages(
 // Event returns an event of an app to those who see its insides. Errors: errs.NotFound;
 // errs.Forbidden.
 func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
-	tenant, app, err := s.find(ctx, app, s.o.Apps.Inside)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.CheckInternals)
 	if err != nil {
 		return Event{}, err
 	}
@@ -441,7 +441,7 @@ func (s *Service) Event(ctx context.Context, app, id string) (Event, error) {
 // Message returns a message of an app to those who may change it. Errors: errs.NotFound;
 // errs.Forbidden.
 func (s *Service) Message(ctx context.Context, app, id string) (Message, error) {
-	tenant, app, err := s.find(ctx, app, s.o.Apps.Examinable)
+	tenant, app, err := s.find(ctx, app, s.o.Apps.CheckRecords)
 	if err != nil {
 		return Message{}, err
 	}

@@ -190,7 +190,7 @@ type Input struct {
 }
 
 // Begin begins a conversation of the caller with an assistant, which the caller may talk to
-// (assistants.Service.Talkable). The conversation is chat.Run with the Options that it returns and
+// (assistants.Service.CheckTalk). The conversation is chat.Run with the Options that it returns and
 // ctx; end must be called when that has returned, also if Begin returns an error. Errors:
 // errs.Invalid for instructions that cannot be expanded; those of skills that end a conversation.
 func (s *Service) Begin(ctx context.Context, as assistants.Assistant, in Input) (o ChatOptions, end func(), err error) {

@@ -70,7 +70,7 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 // sharable returns those of some assistants that the caller may share.
 func (c *conversation) sharable(ctx context.Context, ids []string) (some []string, err error) {
 	for _, id := range ids {
-		_, err := c.s.o.Assistants.Sharable(ctx, id)
+		_, err := c.s.o.Assistants.CheckShare(ctx, id)
 		switch {
 		case err == nil:
 			some = append(some, id)
@@ -97,7 +97,7 @@ func (c *conversation) over(ctx context.Context, ids []string, call ai.ToolCall)
 	case len(c.spoken) > maxHandOvers || slices.Contains(c.spoken, in.Assistant):
 		return "", errs.New(errs.Conflict, "You have tried that: answer yourself.")
 	}
-	as, err := c.s.o.Assistants.Talkable(ctx, in.Assistant, c.in.Visitor)
+	as, err := c.s.o.Assistants.CheckTalk(ctx, in.Assistant, c.in.Visitor)
 	if err != nil {
 		return "", err
 	}

@@ -100,7 +100,7 @@ func export(ctx context.Context, app *tenantcontent.App, file, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	if _, err := app.Bundles.AddEntry(ctx, b.ID, string(kitchen.Kind), "pizza", nil); err != nil {
+	if _, err := app.Bundles.CreateEntry(ctx, b.ID, string(kitchen.Kind), "pizza", nil); err != nil {
 		return err
 	}
 	e, err := app.Bundles.Export(ctx, b.Slug)

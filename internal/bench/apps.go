@@ -82,7 +82,7 @@ func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invis
 		if err != nil {
 			return "", err
 		}
-		if _, err := w.app.Principals.SetMember(admin, team.ID, "member", actor.Member); err != nil {
+		if _, err := w.app.Principals.PutMember(admin, team.ID, "member", actor.Member); err != nil {
 			return "", err
 		}
 		mine = append(mine, team.ID)

@@ -519,7 +519,7 @@ func (n *neighbours) archiveOf(
 	if err != nil {
 		return nil, err
 	}
-	if _, err := app.Bundles.AddEntry(admin, b.ID, string(kind), e.ID, nil); err != nil {
+	if _, err := app.Bundles.CreateEntry(admin, b.ID, string(kind), e.ID, nil); err != nil {
 		return nil, err
 	}
 	out, err := app.Bundles.Export(admin, b.ID)

@@ -136,7 +136,7 @@ func (w *world) designer() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := w.app.Principals.SetMember(w.admin, team.ID, "peer", actor.Designer); err != nil {
+	if _, err := w.app.Principals.PutMember(w.admin, team.ID, "peer", actor.Designer); err != nil {
 		return "", err
 	}
 	login, err := w.app.Sessions.Login(w.admin, "default", "local", "peer", password)

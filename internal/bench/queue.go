@@ -64,12 +64,12 @@ type events struct {
 // listening has each event start something.
 type listening struct{}
 
-func (listening) Inside(context.Context, string) (string, error) {
+func (listening) CheckInternals(context.Context, string) (string, error) {
 	return "", errs.New(errs.NotFound, "App not found.")
 }
 
-func (l listening) Examinable(ctx context.Context, id string) (string, error) {
-	return l.Inside(ctx, id)
+func (l listening) CheckRecords(ctx context.Context, id string) (string, error) {
+	return l.CheckInternals(ctx, id)
 }
 
 func (listening) Listens(context.Context, string, string) (bool, error) { return true, nil }

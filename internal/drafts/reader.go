@@ -96,10 +96,10 @@ func (s Reader[T, S]) Get(ctx context.Context, id string) (S, error) {
 	return s.p.One(ctx, a, e, grant)
 }
 
-// Page returns a page of the entities that the caller sees, without drafts and deleted ones, sorted
+// List returns a page of the entities that the caller sees, without drafts and deleted ones, sorted
 // by name (the default), createdAt or updatedAt; q searches name, slug and description. Errors:
 // errs.Invalid for a sort or cursor that does not fit.
-func (s Reader[T, S]) Page(ctx context.Context, q paging.Query) (paging.Page[S], error) {
+func (s Reader[T, S]) List(ctx context.Context, q paging.Query) (paging.Page[S], error) {
 	a, err := s.p.rules.Actor(ctx)
 	if err != nil {
 		return paging.Page[S]{}, err

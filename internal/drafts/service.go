@@ -362,9 +362,9 @@ func (s Service[T]) Sharing(
 	})
 }
 
-// Sharable returns an error for an entity that an actor may not share, also not with a token that
+// CheckShare returns an error for an entity that an actor may not share, also not with a token that
 // can do more than read, and for a draft.
-func (r *Rules[T]) Sharable(a actor.Actor, e T, grant shares.Grant) error {
+func (r *Rules[T]) CheckShare(a actor.Actor, e T, grant shares.Grant) error {
 	if r.isDraft(e) {
 		return r.IsDraft("share the " + string(r.n.Kind) + " itself")
 	}

@@ -281,7 +281,7 @@ func TestRenames(t *testing.T) {
 			f.content.owned["acme/"+name], told[name] = i+1, name
 		}
 		f.content.owned["evil/a"] = 9
-		_, err := f.SetMember(root(t), "all", "a", actor.Admin)
+		_, err := f.PutMember(root(t), "all", "a", actor.Admin)
 		is.NoErr(err)
 		for _, names := range [][]string{
 			{"b", "a", "c", "d"},   // two swap
@@ -590,10 +590,10 @@ func TestGroups(t *testing.T) {
 		sales := group{ID: "g", Name: "Sales", Description: "d", Members: []string{"id of jo", "id of mia"}}
 		f.forced(t, snap(sales))
 		for name, role := range map[string]actor.Role{"jo": actor.Admin, "guest": actor.Designer} {
-			_, err := f.SetMember(root(t), "sales", name, role)
+			_, err := f.PutMember(root(t), "sales", name, role)
 			is.NoErr(err)
 		}
-		_, err := f.SetMember(root(t), "own", "jo", actor.Publisher)
+		_, err := f.PutMember(root(t), "own", "jo", actor.Publisher)
 		is.NoErr(err)
 		// roles and guests stay
 		is.Equal(f.forced(t, snap(sales)), dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}})
@@ -653,7 +653,7 @@ func TestSharedSourceIDs(t *testing.T) {
 				Enabled:  true,
 			}, "")
 			is.NoErr(err)
-			_, err = f.SetMember(root(t), "other", name, actor.Admin)
+			_, err = f.PutMember(root(t), "other", name, actor.Admin)
 			is.NoErr(err)
 		}
 		snap.People[0].Email = "jo@example.com"
@@ -797,14 +797,16 @@ func TestDeletedDomain(t *testing.T) {
 // log in at.
 type knownDomains func(ctx context.Context, tenant, id string) error
 
-// Known implements principals.Domains.
-func (f knownDomains) Known(ctx context.Context, tenant, id string) error { return f(ctx, tenant, id) }
+// CheckKnown implements principals.Domains.
+func (f knownDomains) CheckKnown(ctx context.Context, tenant, id string) error {
+	return f(ctx, tenant, id)
+}
 
-// Usable implements principals.Domains.
-func (knownDomains) Usable(context.Context, string, string) error { return nil }
+// CheckUsable implements principals.Domains.
+func (knownDomains) CheckUsable(context.Context, string, string) error { return nil }
 
-// Knows implements principals.Domains.
-func (knownDomains) Knows(context.Context, string, string, string, string) error { return nil }
+// CheckUser implements principals.Domains.
+func (knownDomains) CheckUser(context.Context, string, string, string, string) error { return nil }
 
-// TiedEmail implements principals.Domains.
-func (knownDomains) TiedEmail(context.Context, string, string) error { return nil }
+// CheckEmail implements principals.Domains.
+func (knownDomains) CheckEmail(context.Context, string, string) error { return nil }

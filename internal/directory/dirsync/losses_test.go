@@ -74,7 +74,7 @@ func TestRolesWait(t *testing.T) {
 		whole := snapshot{People: all, Groups: []group{{ID: "g", Name: "All", Members: ids(all)}}}
 		f.forced(t, whole)
 		for _, name := range []string{"jo", "mia"} {
-			_, err := f.SetMember(root(t), "all", name, actor.Designer)
+			_, err := f.PutMember(root(t), "all", name, actor.Designer)
 			is.NoErr(err)
 		}
 		off := people("mia", "al")

@@ -26,7 +26,7 @@ func TestSyncPerson(t *testing.T) {
 		f.user(t, "jo")
 		f.user(t, "kim")
 		staff, hand := f.team(t, "Staff"), f.team(t, "By hand")
-		_, err := f.SetMember(root(t), hand.ID, "jo", actor.Admin)
+		_, err := f.PutMember(root(t), hand.ID, "jo", actor.Admin)
 		is.NoErr(err)
 		o := dirsync.PersonOptions{Source: "OIDC", Map: []dirsync.Mapping{
 			{Group: "all", Team: staff.Slug, Role: actor.Member},
@@ -57,7 +57,7 @@ func TestSyncPerson(t *testing.T) {
 		is.Equal([]any{dev.Domain, *dev.Source, *dev.SourceID, dev.CreatedAt}, []any{"okta", "OIDC", "dev", f.now})
 		_, err = f.UpdateTeam(root(t), dev.ID, func(t *principals.Team) error { t.Name = "Developers"; return nil })
 		is.NoErr(err)
-		_, err = f.SetMember(root(t), dev.ID, "jo", actor.Designer)
+		_, err = f.PutMember(root(t), dev.ID, "jo", actor.Designer)
 		is.NoErr(err)
 		login("kim", "dev", "heads", "all")
 		is.Equal(teams("kim"), []string{"Developers member", "Staff publisher"})

@@ -454,7 +454,7 @@ func TestGroups(t *testing.T) {
 		a, b, c := f.add(t, "anna", "").ID, f.add(t, "bob", "").ID, f.add(t, "carl", "").ID
 		g := f.group(t, "Sales", a)
 		root := actor.With(ctx, actor.Actor{Tenant: "acme", User: "root", Superuser: true})
-		_, err := f.people.SetMember(root, g.ID, "anna", actor.Admin)
+		_, err := f.people.PutMember(root, g.ID, "anna", actor.Admin)
 		is.NoErr(err)
 		ref := func(id string) string { return `{"value": "` + id + `"}` }
 		for _, step := range []struct {
@@ -513,7 +513,7 @@ func TestGroups(t *testing.T) {
 		// Those of other domains are not the provider's business.
 		_, err = f.people.CreateUser(root, principals.User{Username: "local", Enabled: true}, "")
 		is.NoErr(err)
-		_, err = f.people.SetMember(root, g.ID, "local", actor.Member)
+		_, err = f.people.PutMember(root, g.ID, "local", actor.Member)
 		is.NoErr(err)
 		other, err := f.CreateUser(ctx, scim.Client{Tenant: "acme", Domain: "side"}, user(t, "eve", ""))
 		is.NoErr(err)

@@ -98,7 +98,7 @@ func TestEntryOfRenamed(t *testing.T) {
 		w.admin.must(t, "POST", "/api/bundles", `{"name":"Second"}`)
 		add := func(bundle, name string) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := w.app.Bundles.AddEntry(ctx, bundle, "user", name, nil)
+				_, err := w.app.Bundles.CreateEntry(ctx, bundle, "user", name, nil)
 				return err
 			}
 		}
@@ -201,7 +201,7 @@ func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func()
 	is.NoErr(err)
 	b, err := w.app.Bundles.Create(evil, bundles.Bundle{Name: "People"})
 	is.NoErr(err)
-	e, err := w.app.Bundles.AddEntry(evil, b.ID, "user", "jo", nil)
+	e, err := w.app.Bundles.CreateEntry(evil, b.ID, "user", "jo", nil)
 	is.NoErr(err)
 	deploy = func() error {
 		_, err := w.app.Bundles.Deploy(evil, b.ID, []string{"acme"}, bundles.ImportOptions{})
