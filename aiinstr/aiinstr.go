@@ -6,6 +6,7 @@ package aiinstr
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -253,17 +254,36 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 	return s.store.Delete(ctx, a.Tenant, key, func(i Instruction) error { return owned(a, i) })
 }
 
-// Permissions returns what an actor may do with an instruction: its owner and superusers may do
+// All returns all instructions to every caller that may use AI, ordered as by List. It reads page
+// after page; an error ends it.
+func (s *Service) All(ctx context.Context) iter.Seq2[Instruction, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Instruction], error) {
+		return s.List(ctx, q)
+	})
+}
+
+// Permissions returns what the caller may do with an instruction, found by id or slug: see
+// PermissionsOf. Errors: as Get.
+func (s *Service) Permissions(ctx context.Context, key string) (Permissions, error) {
+	i, err := s.Get(ctx, key)
+	if err != nil {
+		return Permissions{}, err
+	}
+	a, err := actor.From(ctx)
+	return PermissionsOf(a, i), err
+}
+
+// PermissionsOf returns what an actor may do with an instruction: its owner and superusers may do
 // everything; every actor that may use AI can copy it, which means to create one with its text. A
 // read-only token may do nothing.
-func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
+func PermissionsOf(a actor.Actor, i Instruction) Permissions {
 	own := a.Owns(i.OwnerID)
 	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: !a.ReadOnly}
 }
 
 // ListPermissions returns what an actor may do with the instructions of all owners: everybody who
 // may use AI can write and copy, superusers can do everything.
-func (s *Service) ListPermissions(a actor.Actor) Permissions {
+func ListPermissions(a actor.Actor) Permissions {
 	writes := !a.ReadOnly
 	all := a.Superuser && writes
 	return Permissions{Edit: all, Delete: all, ChangeOwner: all, Write: writes, Copy: writes}

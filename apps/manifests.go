@@ -142,7 +142,7 @@ func (s *Service) leavesManifest(ctx context.Context, id, path string) error {
 	if at < 0 {
 		return nil
 	}
-	app, err := s.Rewritable(ctx, id)
+	app, err := s.CheckRewrite(ctx, id)
 	if err != nil || app.DeployedAt != nil || app.EditingID != nil {
 		return err
 	}

@@ -13,6 +13,12 @@ import (
 // caller may change, found by id. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Shown, error) { return s.reader.Get(ctx, id) }
 
+// Permissions returns what the caller may do with an app. Errors: as Get.
+func (s *Service) Permissions(ctx context.Context, id string) (Permissions, error) {
+	v, err := s.Get(ctx, id)
+	return v.Permissions, err
+}
+
 // List returns a page of the apps that the caller sees, without drafts and deleted ones, sorted by
 // name (the default), createdAt or updatedAt; q searches name, slug and description.
 // Errors: errs.Invalid for a sort or cursor that does not fit.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,13 +36,15 @@ func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Bundle]
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// All returns all bundles, without entries, to any session.
-func (s *Service) All(ctx context.Context) ([]Bundle, error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.store.All(ctx, a.Tenant)
+// All returns all bundles, without entries, to any session. An error ends it.
+func (s *Service) All(ctx context.Context) iter.Seq2[Bundle, error] {
+	return paging.Load(func() ([]Bundle, error) {
+		a, err := actor.From(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.store.All(ctx, a.Tenant)
+	})
 }
 
 // Get returns one bundle with its entries, by id or slug, to any session. Errors: errs.NotFound.

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -386,7 +387,7 @@ func TestNobodyElse(t *testing.T) {
 			reads = append(reads, err)
 			_, err = w.Bundles.List(actorCtx, pageOf(1))
 			reads = append(reads, err)
-			_, err = w.Bundles.All(actorCtx)
+			_, err = paging.Collect(w.Bundles.All(actorCtx))
 			reads = append(reads, err)
 			_, err = w.Bundles.Entries(actorCtx, b.ID, pageOf(1))
 			reads = append(reads, err)

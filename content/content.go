@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -237,6 +238,14 @@ func (s *Service) List(ctx context.Context, kind entity.Kind, q paging.Query) (p
 	return s.store.Page(ctx, a.Tenant, kind, q)
 }
 
+// All returns all entities of a kind, but drafts, to any session, ordered by name. It reads page
+// after page; an error ends it.
+func (s *Service) All(ctx context.Context, kind entity.Kind) iter.Seq2[Entity, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Entity], error) {
+		return s.List(ctx, kind, q)
+	})
+}
+
 // Get returns one entity, found by id or natural id, to any session. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity, error) {
 	a, err := actor.From(ctx)
@@ -380,8 +389,19 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.K
 	return s.registry.Deleted(ctx, tenant, gone...)
 }
 
-// Permissions returns what an actor may do with an entity.
-func (s *Service) Permissions(a actor.Actor, e Entity) Permissions {
+// Permissions returns what the caller may do with an entity, found by id or natural id. Errors:
+// errs.NotFound.
+func (s *Service) Permissions(ctx context.Context, kind entity.Kind, id string) (Permissions, error) {
+	e, err := s.Get(ctx, kind, id)
+	if err != nil {
+		return Permissions{}, err
+	}
+	a, err := actor.From(ctx)
+	return PermissionsOf(a, e), err
+}
+
+// PermissionsOf returns what an actor may do with an entity.
+func PermissionsOf(a actor.Actor, e Entity) Permissions {
 	all := may(a, e) == nil
 	return Permissions{Edit: all, Delete: all, Write: all, Rename: all}
 }

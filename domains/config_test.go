@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // TestSecrets: a secret is kept sealed, read as the mask, kept by a write that masks it or leaves
@@ -63,7 +64,7 @@ func TestSecrets(t *testing.T) {
 		all := strings.Join(stored, " ")
 		is.True(!strings.Contains(all, "other") && !strings.Contains(all, "hush") && strings.Contains(all, "v1."))
 		for _, ctx := range []struct{ super bool }{{true}, {false}} {
-			page, err := w.All(as(t, "acme", "jo", ctx.super))
+			page, err := paging.Collect(w.All(as(t, "acme", "jo", ctx.super)))
 			is.NoErr(err)
 			for _, d := range page {
 				is.True(!strings.Contains(string(d.Config), "other") && d.Sealed == "")
@@ -355,7 +356,7 @@ func TestOthersSeeNoQueries(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	shown := func(super bool) (url string) {
 		t.Helper()
-		all, err := w.All(as(t, "acme", "jo", super))
+		all, err := paging.Collect(w.All(as(t, "acme", "jo", super)))
 		is.NoErr(err)
 		var config struct{ URL string }
 		is.NoErr(json.Unmarshal(all[0].Config, &config))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -59,8 +60,12 @@ func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Domain]
 }
 
 // All returns every domain to any session, ordered by id; to others than superusers without the
-// queries of addresses.
-func (s *Service) All(ctx context.Context) ([]Domain, error) {
+// queries of addresses. An error ends it.
+func (s *Service) All(ctx context.Context) iter.Seq2[Domain, error] {
+	return paging.Load(func() ([]Domain, error) { return s.all(ctx) })
+}
+
+func (s *Service) all(ctx context.Context) ([]Domain, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return nil, err
@@ -149,14 +154,17 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	if err != nil {
 		return nil, err
 	}
+	all := paging.All(paging.Query{Sort: "id", Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Domain], error) {
+		return s.store.Page(ctx, a.Tenant, q)
+	})
 	var contents []Content
-	err = paging.Each(paging.Query{Sort: "id", Limit: paging.MaxLimit},
-		func(q paging.Query) (paging.Page[Domain], error) {
-			return s.store.Page(ctx, a.Tenant, q)
-		}, func(d Domain) {
-			contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
-		})
-	return contents, err
+	for d, err := range all {
+		if err != nil {
+			return contents, err
+		}
+		contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
+	}
+	return contents, nil
 }
 
 // Create adds a domain. It needs a superuser. ID, made of the name, times and Tenant are ignored.
@@ -380,8 +388,19 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 // Permissions is what the caller may do with a domain.
 type Permissions struct{ Edit, Delete, Write, Scan bool }
 
-// Permissions returns what an actor may do with a domain: a superuser all but delete local.
-func (s *Service) Permissions(a actor.Actor, d Domain) Permissions {
+// Permissions returns what the caller may do with a domain, as far as Get shows it: see
+// PermissionsOf. Errors: as Get.
+func (s *Service) Permissions(ctx context.Context, id string) (Permissions, error) {
+	d, err := s.Get(ctx, id)
+	if err != nil {
+		return Permissions{}, err
+	}
+	a, err := actor.From(ctx)
+	return s.PermissionsOf(a, d), err
+}
+
+// PermissionsOf returns what an actor may do with a domain: a superuser all but delete local.
+func (s *Service) PermissionsOf(a actor.Actor, d Domain) Permissions {
 	all := a.Can(actor.Superuser)
 	info, _ := s.info(d.Type)
 	return Permissions{Edit: all, Write: all, Delete: all && d.ID != Local, Scan: all && info.ScanComponent != nil}

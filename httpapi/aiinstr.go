@@ -95,7 +95,7 @@ type instructionPermissionsBody struct {
 }
 
 func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
-	may := instructionPermissionsBody(a.AIInstructions.Permissions(who, i))
+	may := instructionPermissionsBody(aiinstr.PermissionsOf(who, i))
 	links := a.owned(
 		hal.Self(a.href("ai-instructions", i.Slug)), i.OwnerID,
 	).With("inf:ai-instructions", a.href("ai-instructions"))
@@ -126,7 +126,7 @@ func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.Who))}
+	extra := map[string]any{"permissions": instructionPermissionsBody(aiinstr.ListPermissions(r.Who))}
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:ai-instruction", extra,
 		func(i aiinstr.Instruction) hal.Resource {
 			return a.instruction(r.Who, i)

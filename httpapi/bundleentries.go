@@ -119,10 +119,10 @@ func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) 
 		if !ref.External {
 			u.Domain = principals.Local
 		}
-		allowed := a.Principals.UserPermissions(who, u)
+		allowed := principals.UserPermissionsOf(who, u)
 		links, may = userRoutes{a.api}.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
 	case principals.KindTeam:
-		links, may = teamRoutes{a.api}.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(
+		links, may = teamRoutes{a.api}.teamLinks(ref.ID), teamPermissionsBody(principals.TeamPermissionsOf(
 			who, principals.Team{Tenant: who.Tenant, ID: ref.ID},
 		))
 	default:
@@ -131,7 +131,7 @@ func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) 
 			k := slices.IndexFunc(ready, func(k content.KindInfo) bool { return k.Kind == ref.Kind })
 			links = entityKind{a.api, ready[k]}.links(ref.ID, ref.OwnerID)
 		}
-		may = entityPermissionsBody(a.Content.Permissions(
+		may = entityPermissionsBody(content.PermissionsOf(
 			who, content.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System},
 		))
 	}

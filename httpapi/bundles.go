@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/paging"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
@@ -271,7 +272,7 @@ func (a bundleRoutes) listBundleTemplates(r *rest.Request) (rest.Reply, error) {
 // listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array,
 // oldest first.
 func (a bundleRoutes) listAllBundles(r *rest.Request) (rest.Reply, error) {
-	all, err := a.Bundles.All(r.Context())
+	all, err := paging.Collect(a.Bundles.All(r.Context()))
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // domainRoutes serves authentication domains and their scans.
@@ -379,7 +380,7 @@ func (a domainRoutes) listDomainContents(r *rest.Request) (rest.Reply, error) {
 // listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its
 // secrets masked. default says whether it is the tenant's default domain.
 func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
-	all, err := a.Domains.All(r.Context())
+	all, err := paging.Collect(a.Domains.All(r.Context()))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -411,7 +412,7 @@ func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 			rows = append(rows, row{
 				d.ID, d.Name, d.Description,
 				d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
-				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.Permissions(r.Who, d)),
+				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.PermissionsOf(r.Who, d)),
 			})
 		}
 	}

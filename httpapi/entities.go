@@ -184,7 +184,7 @@ func (e entityBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (e entityKind) resource(who actor.Actor, v content.Entity) hal.Resource {
-	may := entityPermissionsBody(e.Content.Permissions(who, v))
+	may := entityPermissionsBody(content.PermissionsOf(who, v))
 	return hal.Resource{Links: e.links(v.ID, v.OwnerID), Row: v, Beside: may, Value: entityBody{v, may}}
 }
 

@@ -152,7 +152,7 @@ func (a teamRoutes) team(who actor.Actor, t principals.Team) hal.Resource {
 		MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
 		avatarBody:  avatar(t.Tenant, t.ID, principals.Initials(t.Name)),
-		Permissions: teamPermissionsBody(a.Principals.TeamPermissions(who, t)),
+		Permissions: teamPermissionsBody(principals.TeamPermissionsOf(who, t)),
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -141,7 +142,7 @@ type tokenCreator struct {
 // tokenCreator returns the caller, who makes a token.
 func (a tokenRoutes) tokenCreator(r *rest.Request) (tokenCreator, error) {
 	u, err := a.Principals.User(r.Context(), r.Who.User)
-	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.Who, u))}, err
+	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(principals.UserPermissionsOf(r.Who, u))}, err
 }
 
 // tokenInput is what the body of a request for a token may have, whatever the token is for.

@@ -161,7 +161,7 @@ type userPermissionsBody struct {
 
 // user encodes a user as who, the caller, may see it.
 func (a userRoutes) user(who actor.Actor, u principals.User) hal.Resource {
-	may := a.Principals.UserPermissions(who, u)
+	may := principals.UserPermissionsOf(who, u)
 	links := a.userLinks(who, u.Username, may)
 	return hal.Resource{Links: links, Row: u, Value: userBody{
 		Tenant: u.Tenant, Domain: u.Domain, Username: u.Username, DisplayName: u.DisplayName, FamilyName: u.FamilyName,

@@ -5,6 +5,7 @@
 package paging
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -88,21 +89,54 @@ func (q Query) Order(def string, fields ...string) (field string, desc bool, err
 	)
 }
 
-// Each calls fn with every row from q on. It reads page after page.
-func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
-	for {
-		p, err := page(q)
-		if err != nil {
-			return err
+// All returns an iterator over the rows from q on. It reads page after page; an error ends it.
+func All[T any](q Query, page func(Query) (Page[T], error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for at := q; ; {
+			p, err := page(at)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, r := range p.Rows {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if !p.More {
+				return
+			}
+			at.Start, at.After = at.Start+len(p.Rows), p.Last
 		}
-		for _, r := range p.Rows {
-			fn(r)
-		}
-		if !p.More {
-			return nil
-		}
-		q.Start, q.After = q.Start+len(p.Rows), p.Last
 	}
+}
+
+// Load returns an iterator over the rows that load returns, which is called when the iteration
+// begins. An error of load ends it.
+func Load[T any](load func() ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		rows, err := load()
+		if err != nil {
+			yield(*new(T), err)
+			return
+		}
+		for _, r := range rows {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Collect returns the rows of an iterator, or its first error.
+func Collect[T any](all iter.Seq2[T, error]) (rows []T, err error) {
+	for r, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
 }
 
 // Map returns the page with each row converted by f.

@@ -66,7 +66,7 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 
 func (s *Service) mayReassign(a actor.Actor, p Principal) bool {
 	if p.Type == TypeTeam {
-		return s.TeamPermissions(a, Team{Tenant: a.Tenant, ID: p.ID}).Reassign
+		return TeamPermissionsOf(a, Team{Tenant: a.Tenant, ID: p.ID}).Reassign
 	}
-	return s.UserPermissions(a, User{Tenant: a.Tenant, Username: p.ID}).Reassign
+	return UserPermissionsOf(a, User{Tenant: a.Tenant, Username: p.ID}).Reassign
 }

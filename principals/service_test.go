@@ -202,14 +202,14 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	is, s := is.New(t), principals.New(principals.Options{})
+	is := is.New(t)
 	u := principals.User{Tenant: "acme", Username: "jo", Domain: "local"}
 	all := principals.UserPermissions{
 		ChangeDomain: true, ChangeProfile: true, ChangePassword: true,
 		Delete: true, Edit: true, Reassign: true, Superuser: true,
 		Enable: true, ChangeTheme: true, Lock: true, SetGlobalPermissions: true, ManageLogin: true,
 	}
-	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, u), all)
+	is.Equal(principals.UserPermissionsOf(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, u), all)
 	own := principals.UserPermissions{
 		ChangeProfile:  true,
 		ChangePassword: true,
@@ -217,16 +217,16 @@ func TestCapabilities(t *testing.T) {
 		Reassign:       true,
 		ChangeTheme:    true,
 	}
-	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
+	is.Equal(principals.UserPermissionsOf(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
 	u.Domain, own.ChangePassword = "ldap", false
-	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
+	is.Equal(principals.UserPermissionsOf(actor.Actor{Tenant: "acme", User: "jo"}, u), own)
 	none := principals.UserPermissions{}
-	is.Equal(s.UserPermissions(actor.Actor{Tenant: "acme", User: "x"}, u), none)
-	is.Equal(s.UserPermissions(actor.Actor{Tenant: "evil", User: "jo", Superuser: true}, u), none)
+	is.Equal(principals.UserPermissionsOf(actor.Actor{Tenant: "acme", User: "x"}, u), none)
+	is.Equal(principals.UserPermissionsOf(actor.Actor{Tenant: "evil", User: "jo", Superuser: true}, u), none)
 
 	g := principals.Team{Tenant: "acme", ID: "t"}
 	in := func(tenant string, r actor.Role) principals.TeamPermissions {
-		return s.TeamPermissions(actor.Actor{Tenant: tenant, User: "x", Teams: map[string]actor.Role{"t": r}}, g)
+		return principals.TeamPermissionsOf(actor.Actor{Tenant: tenant, User: "x", Teams: map[string]actor.Role{"t": r}}, g)
 	}
 	is.Equal(
 		in("acme", actor.Admin),
@@ -234,7 +234,7 @@ func TestCapabilities(t *testing.T) {
 	)
 	is.Equal(in("acme", actor.Publisher), principals.TeamPermissions{})
 	is.Equal(in("evil", actor.Admin), principals.TeamPermissions{})
-	is.True(s.TeamPermissions(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, g).Delete)
+	is.True(principals.TeamPermissionsOf(actor.Actor{Tenant: "acme", User: "x", Superuser: true}, g).Delete)
 }
 
 // TestLastSuperuser takes all superusers away at once, in three ways: one stays.

@@ -160,7 +160,7 @@ func (s *Service) managed(ctx context.Context, id string) (actor.Actor, Team, er
 	if err != nil {
 		return a, Team{}, err
 	}
-	if !s.TeamPermissions(a, t).ManageMembers {
+	if !TeamPermissionsOf(a, t).ManageMembers {
 		return a, Team{}, errs.New(errs.Forbidden, "This needs a superuser or an admin of the team.")
 	}
 	return a, t, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 type domainListCommand struct {
@@ -19,7 +20,7 @@ func (l *domainListCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		ctx := actor.With(ctx, actor.Actor{Tenant: l.Tenant, User: "*", Superuser: true})
-		all, err := app.Domains.All(ctx)
+		all, err := paging.Collect(app.Domains.All(ctx))
 		if err != nil {
 			return err
 		}
