@@ -20,8 +20,8 @@ import (
 type observedStatements struct{ to entity.Observer }
 
 // BeforeQuery implements bun.QueryHook.
-func (observedStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
-	return ctx
+func (o observedStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
+	return entity.Begin(ctx, o.to, entity.StatementWork)
 }
 
 // AfterQuery implements bun.QueryHook.

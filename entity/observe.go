@@ -43,6 +43,20 @@ type Observer interface {
 	Observe(ctx context.Context, o Observation)
 }
 
+// Beginner is an Observer that is told when work begins, too. It returns the context of the work,
+// which Observe gets at its end, and all work that is done inside of it.
+type Beginner interface {
+	Begin(ctx context.Context, work Work) context.Context
+}
+
+// Begin tells an Observer that is a Beginner of work that begins. Observe is to follow.
+func Begin(ctx context.Context, to Observer, work Work) context.Context {
+	if b, ok := to.(Beginner); ok {
+		return b.Begin(ctx, work)
+	}
+	return ctx
+}
+
 // Observe notifies an Observer of work that ends now. It does nothing if to is nil.
 func Observe(ctx context.Context, to Observer, o Observation) {
 	if to != nil {

@@ -29,6 +29,7 @@ type serveCommand struct {
 	config
 	storage
 	logging
+	monitoring
 	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
 }
 
@@ -68,6 +69,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {
 		return err
 	}
+	all := s.observe(&lib)
 	app, err := tenantcontent.Open(lib)
 	if err != nil {
 		return err
@@ -96,6 +98,11 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if made {
 		welcome(t, generated)
 	}
+	stop, err := s.monitoring.serve(lib, all)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	started(lib, url)
 	return serve(ctx, listener, app, app, lib.Log)
 }

@@ -141,6 +141,7 @@ func (e *Engine) Answer(w http.ResponseWriter, r *http.Request, serve func(w *Re
 	if IsRead(r.Method) {
 		ctx = e.readLimits(ctx, out)
 	}
+	ctx = entity.Begin(ctx, e.o.Observer, entity.RequestWork)
 	r = r.WithContext(ctx)
 	out.Header().Set("X-Request-Id", out.ID)
 	defer out.End()

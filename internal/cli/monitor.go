@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/metrics"
+)
+
+// monitoring has the settings of what operators watch a server by. Each address is a listener of
+// its own, so that the public one serves neither metrics nor profiles.
+type monitoring struct {
+	MetricsListen string `env:"TENANTCONTENT_METRICS_LISTEN" help:"Address that serves /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
+	PprofListen   string `env:"TENANTCONTENT_PPROF_LISTEN" help:"Address of this machine that serves Go's profiles at /debug/pprof/, such as 127.0.0.1:6060 (default: none)." placeholder:"HOST:PORT"`
+}
+
+// observe makes the App of a Config tell the metrics, if they are served.
+func (m monitoring) observe(lib *tenantcontent.Config) *metrics.Metrics {
+	if m.MetricsListen == "" {
+		return nil
+	}
+	scheme, _, _ := strings.Cut(lib.BaseURL, ":")
+	all := metrics.New(metrics.Options{URLScheme: scheme, Version: version()})
+	lib.Observer = all
+	return all
+}
+
+// serve serves what is configured until stop is called, which waits for the answers that are being
+// written. Errors: errs.Invalid for an address that cannot be listened on, and for one of pprof that
+// is not of this machine.
+func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop func(), err error) {
+	var servers []*http.Server
+	stop = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), linger)
+		defer cancel()
+		for _, s := range servers {
+			_ = s.Shutdown(ctx)
+			_ = s.Close()
+		}
+	}
+	start := func(flag, address, what string, handler http.Handler) error {
+		if address == "" {
+			return nil
+		}
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "--%s: cannot listen on %s: %v", flag, address, err)
+		}
+		server := &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
+			ErrorLog: slog.NewLogLogger(lib.Log.Handler(), slog.LevelWarn),
+		}
+		servers = append(servers, server)
+		lib.Log.Info("serving "+what, "address", reachable(listener.Addr().String()))
+		go func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				lib.Log.Error("serving "+what+" has ended", "err", err)
+			}
+		}()
+		return nil
+	}
+	if err := start("metrics-listen", m.MetricsListen, "metrics", exposition(lib, all)); err != nil {
+		stop()
+		return nil, err
+	}
+	if err := m.checkPprof(); err != nil {
+		stop()
+		return nil, err
+	}
+	if err := start("pprof-listen", m.PprofListen, "profiles", profiles()); err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// checkPprof returns errs.Invalid if profiles would be served to other machines: they show what is
+// in memory.
+func (m monitoring) checkPprof() error {
+	if m.PprofListen == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(m.PprofListen); err != nil {
+		return errs.Wrap(errs.Invalid, err, "--pprof-listen: %v", err)
+	}
+	if !loopback(m.PprofListen) {
+		return errs.New(
+			errs.Invalid, "--pprof-listen: %s is not a loopback address, such as 127.0.0.1: profiles show what is in "+
+				"the memory of the server. Forward a port of your own to it.", m.PprofListen,
+		)
+	}
+	return nil
+}
+
+// loopback reports whether an address, with a port or without, is localhost or a loopback address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// exposition serves /metrics: those of the App, its connections to the database, Go and the process.
+func exposition(lib tenantcontent.Config, all *metrics.Metrics) http.Handler {
+	mux := http.NewServeMux()
+	if all == nil {
+		return mux
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewDBStatsCollector(lib.DB.DB, "main"),
+	)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(lib.Log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
+	}))
+	return mux
+}
+
+// profiles serves /debug/pprof/ to clients that name a loopback address as the host, so that no page
+// of a browser reads it by a name that resolves to this machine.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loopback(r.Host) {
+			http.Error(w, "Profiles are served to http://127.0.0.1 and http://localhost only.", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// freeAddress returns an address of this machine that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	is.New(t).NoErr(err)
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// getFrom returns the status and body of a GET, with a Host if it is not "".
+func getFrom(t *testing.T, url, host string) (int, string) {
+	t.Helper()
+	is := is.New(t)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	is.NoErr(err)
+	r.Host = host
+	res, err := http.DefaultClient.Do(r)
+	is.NoErr(err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	is.NoErr(err)
+	return res.StatusCode, string(body)
+}
+
+func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+	is, at, profiles := is.New(t), freeAddress(t), freeAddress(t)
+	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
+	s := serving(t, append(onSQLite(t), "--metrics-listen="+at, "--pprof-listen="+profiles)...)
+	session := s.login(t, "", "admin", password)
+	for range 3 {
+		status, _ := call(t, "GET", s.url+"/api/colors", session, "")
+		is.Equal(status, http.StatusOK)
+	}
+	status, body := getFrom(t, "http://"+at+"/metrics", "")
+	is.Equal(status, http.StatusOK)
+	for _, want := range []string{
+		`http_server_request_duration_seconds_count{error_type="",http_request_method="GET",` +
+			`http_response_status_code="200",http_route="/api/colors",url_scheme="http"} 3`,
+		`http_server_active_requests 0`,
+		`db_client_operation_duration_seconds_count{db_operation_name="SELECT",error_type=""}`,
+		`go_sql_open_connections{db_name="main"}`, `go_goroutines`, `process_cpu_seconds_total`,
+		`tenantcontent_build_info{version=`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("/metrics has no %s:\n%s", want, body)
+		}
+	}
+	is.True(!strings.Contains(body, "admin"))
+	for _, path := range []string{"/metrics", "/debug/pprof/"} {
+		status, _ := getFrom(t, s.url+path, "")
+		is.Equal(status, http.StatusNotFound) // by the public listener
+	}
+	status, _ = getFrom(t, "http://"+at+"/debug/pprof/", "")
+	is.Equal(status, http.StatusNotFound)
+	status, body = getFrom(t, "http://"+profiles+"/debug/pprof/goroutine?debug=1", "")
+	is.Equal(status, http.StatusOK)
+	is.True(strings.Contains(body, "goroutine profile"))
+	status, _ = getFrom(t, "http://"+profiles+"/debug/pprof/cmdline", "rebound.example.com")
+	is.Equal(status, http.StatusForbidden)
+	is.Equal(s.stop(), 0)
+	_, err := net.Dial("tcp", at)
+	is.True(err != nil) // it ends with the server
+}
+
+func TestMonitoringIsRefusedWhereItIsNotSafe(t *testing.T) {
+	is := is.New(t)
+	for _, at := range []string{"0.0.0.0:0", ":6060", "[::]:6060", "10.0.0.1:6060", "example.com:6060", "6060"} {
+		if err := (monitoring{PprofListen: at}).checkPprof(); err == nil ||
+			!strings.HasPrefix(err.Error(), "--pprof-listen: ") {
+			t.Errorf("pprof at %s: %v", at, err)
+		}
+	}
+	for _, at := range []string{"", "127.0.0.1:6060", "localhost:0", "[::1]:6060"} {
+		is.NoErr((monitoring{PprofListen: at}).checkPprof())
+	}
+}
