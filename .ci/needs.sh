@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, pgbouncer, slapd, browser, node, cc, cxx, make, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, pgbouncer, slapd, browser, node, cc, cxx, make, promtool, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -72,6 +72,9 @@ have_lemonldap() {
 		perl -MLasso -MXML::Simple -MIO::String -MUnicode::String -MString::Random -MEmail::Sender::Simple -MCrypt::OpenSSL::Bignum -MCrypt::OpenSSL::X509 -MMIME::Entity -e 1 2>/dev/null
 }
 
+# A test checks the alerts of docs/monitoring with it.
+have_promtool() { command -v promtool >/dev/null; }
+
 have_make() { command -v make >/dev/null; }
 
 # as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
@@ -111,6 +114,9 @@ package() {
 	cxx:brew) echo gcc make python3 ;;
 	cxx:*) echo g++ make python3 ;;
 	make:*) echo make ;;
+	promtool:apt-get) echo prometheus ;;
+	promtool:dnf) echo golang-github-prometheus ;;
+	promtool:apk | promtool:brew) echo prometheus ;;
 	samba:apt-get) echo samba-ad-dc samba-ad-provision ;;
 	samba:dnf) echo samba-dc samba-dc-provision samba-tools ;;
 	simplesamlphp:apt-get) echo simplesamlphp php-cli php-xml ;;
@@ -127,6 +133,7 @@ package() {
 stop_servers() {
 	[ -d /run/systemd/system ] || return 0
 	[[ " $* " != *" slapd "* ]] || as_root systemctl disable -q --now slapd
+	[[ " $* " != *" prometheus "* ]] || as_root systemctl disable -q --now prometheus
 	[[ " $* " != *" pgbouncer "* ]] || as_root systemctl disable -q --now pgbouncer || true
 	[[ " $* " != *" samba-ad-dc "* ]] || as_root systemctl disable -q --now samba-ad-dc smbd nmbd winbind || true # those that there are
 	[[ " $* " != *" lemonldap-ng-fastcgi-server "* ]] || as_root systemctl disable -q --now lemonldap-ng-fastcgi-server || true
@@ -168,5 +175,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; pgbouncer: PgBouncer; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; pgbouncer: PgBouncer; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; promtool: Prometheus; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
 exit 1

@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-.ci/needs.sh postgres pgbouncer slapd browser node cc
+.ci/needs.sh postgres pgbouncer slapd browser node cc promtool
 export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
 
 export GORACE="atexit_sleep_ms=20${GORACE:+ $GORACE}" # not a second at the end of each of the hundreds of processes

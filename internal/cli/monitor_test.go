@@ -1,13 +1,26 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
+	"github.com/tenantcontent/tenantcontent/metrics"
 )
 
 // freeAddress returns an address of this machine that nothing listens on.
@@ -84,5 +97,54 @@ func TestMonitoringIsRefusedWhereItIsNotSafe(t *testing.T) {
 	}
 	for _, at := range []string{"", "127.0.0.1:6060", "localhost:0", "[::1]:6060"} {
 		is.NoErr((monitoring{PprofListen: at}).checkPprof())
+	}
+}
+
+// TestDocumentsNameMetricsThatAreServed: a metric of the dashboard, the alerts or the page is one of
+// a server that has done each kind of work, and promtool accepts the alerts and the exposition.
+func TestDocumentsNameMetricsThatAreServed(t *testing.T) {
+	is := is.New(t)
+	m := metrics.New(metrics.Options{})
+	for _, work := range []entity.Work{
+		entity.RequestWork, entity.StatementWork, entity.JobWork, entity.HandlerWork, entity.ModelWork,
+		entity.ScanWork, entity.ArchiveWork,
+	} {
+		m.Observe(m.Begin(t.Context(), work), entity.Observation{Work: work, Kind: "GET /", Outcome: entity.OK})
+	}
+	db, err := database.Open("sqlite:" + t.TempDir() + "/a.db")
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	w := httptest.NewRecorder()
+	exposition(tenantcontent.Config{DB: db, Log: slog.Default()}, m).ServeHTTP(
+		w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil),
+	)
+	is.Equal(w.Code, http.StatusOK)
+	served := w.Body.String()
+
+	name := regexp.MustCompile(`\b(http_server|db_client|tenantcontent|gen_ai_client|go_sql|process)_[a-z0-9_]+`)
+	documents, err := filepath.Glob("../../docs/monitoring/*")
+	is.NoErr(err)
+	is.Equal(len(documents), 3)
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		is.NoErr(err)
+		found := name.FindAllString(string(text), -1)
+		is.True(len(found) > 6)
+		for _, metric := range found {
+			if !strings.HasSuffix(metric, "_") && !strings.Contains(served, "\n"+metric) {
+				t.Errorf("%s names %s, which is not served", document, metric)
+			}
+		}
+	}
+	for _, args := range [][]string{{"check", "metrics"}, {"check", "rules", "../../docs/monitoring/alerts.yml"}} {
+		check := exec.CommandContext(t.Context(), "promtool", args...)
+		check.Stdin = strings.NewReader(served)
+		out, err := check.CombinedOutput()
+		if errors.Is(err, exec.ErrNotFound) {
+			needs.Start(t, err, exec.ErrNotFound)
+		}
+		if err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
 	}
 }

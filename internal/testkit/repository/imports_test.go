@@ -38,10 +38,11 @@ var layers = []layer{
 		"stores", "internal/store/... internal/jobs/... database/... javascript",
 		"values helpers sql machinery who content programs bundles",
 	},
+	{"watching", "metrics", "values"},
 	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
 	{
 		"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...",
-		"values helpers seams sql machinery who content programs bundles http stores root",
+		"values helpers seams sql machinery who content programs bundles http stores watching root",
 	},
 }
 
@@ -71,6 +72,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/yuin/goldmark github.com/microcosm-cc/bluemonday", "internal/text/markdown"},
 	{"github.com/ledongthuc/pdf", "internal/text/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
+	{"github.com/prometheus/", "metrics internal/cli"},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
 	{
 		"net/http",
