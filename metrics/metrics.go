@@ -166,13 +166,20 @@ func (m *Metrics) add(s series) prometheus.Observer {
 	return all[s]
 }
 
-// requestLabels returns the labels of a request. A method that no route has is _OTHER.
+// requestLabels returns the labels of a request. The method of a request that has no route is
+// _OTHER. A parameter of a route is written as {key}, as OpenTelemetry has it.
 func requestLabels(m *Metrics, s series) []string {
 	method, route, ok := strings.Cut(s.kind, " ")
 	if !ok {
 		method = "_OTHER"
 	}
-	return []string{method, route, strconv.Itoa(s.status), m.scheme, failure(s)}
+	parts := strings.Split(route, "/")
+	for i, p := range parts {
+		if name := strings.TrimLeft(p, ":*"); name != p {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return []string{method, strings.Join(parts, "/"), strconv.Itoa(s.status), m.scheme, failure(s)}
 }
 
 func failureLabels(_ *Metrics, s series) []string { return []string{s.kind, failure(s)} }

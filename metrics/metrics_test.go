@@ -52,9 +52,10 @@ func TestEachKindOfWorkHasAMetric(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	m := metrics.New(metrics.Options{URLScheme: "https", Version: "v1.2.3"})
 	for _, o := range []entity.Observation{
-		{Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK},
-		{Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK},
-		{Work: entity.RequestWork, Kind: "PUT /api/colors/{key}", Status: 403, Outcome: string(errs.Forbidden)},
+		{Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK},
+		{Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK},
+		{Work: entity.RequestWork, Kind: "PUT /api/colors/:key", Status: 403, Outcome: string(errs.Forbidden)},
+		{Work: entity.RequestWork, Kind: "GET /api/apps/:id/view/*path", Status: 200, Outcome: entity.OK},
 		{Work: entity.RequestWork, Status: 404, Outcome: string(errs.NotFound)},
 		{Work: entity.StatementWork, Kind: "SELECT", Outcome: entity.OK},
 		{Work: entity.JobWork, Kind: "messages", Outcome: string(errs.Unavailable)},
@@ -73,6 +74,7 @@ func TestEachKindOfWorkHasAMetric(t *testing.T) {
 	is.Equal(gather(t, m), map[string]float64{
 		fmt.Sprintf(request, "", "GET", "200", "/api/colors/{key}"):                            2,
 		fmt.Sprintf(request, "forbidden", "PUT", "403", "/api/colors/{key}"):                   1,
+		fmt.Sprintf(request, "", "GET", "200", "/api/apps/{id}/view/{path}"):                   1,
 		fmt.Sprintf(request, "not_found", "_OTHER", "404", ""):                                 1,
 		`db_client_operation_duration_seconds{db_operation_name="SELECT",error_type=""}`:       1,
 		`tenantcontent_job_duration_seconds{kind="messages",outcome="unavailable"}`:            1,
@@ -98,7 +100,7 @@ func TestActiveRequests(t *testing.T) {
 func TestObserveDoesNotAllocate(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
+		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
 	}
 	var to entity.Observer = m
 	if n := testing.AllocsPerRun(1000, func() { to.Observe(entity.Begin(t.Context(), to, o.Work), o) }); n != 0 {
@@ -129,7 +131,7 @@ func TestSeveralGoroutinesLoseNothing(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	m := metrics.New(metrics.Options{})
 	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
+		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
 	}
 	b.ReportAllocs()
 	for b.Loop() {

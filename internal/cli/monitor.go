@@ -39,8 +39,9 @@ func (m monitoring) observe(lib *tenantcontent.Config) *metrics.Metrics {
 }
 
 // serve serves what is configured until stop is called, which waits for the answers that are being
-// written. Errors: errs.Invalid for an address that cannot be listened on, and for one of pprof that
-// is not of this machine.
+// written.
+// Errors: errs.Invalid for an address that cannot be listened on, and for one of pprof that is not
+// of this machine.
 func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
@@ -115,7 +116,8 @@ func loopback(address string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// exposition serves /metrics: those of the App, its connections to the database, Go and the process.
+// exposition serves /metrics: those of the App, its connections to the database, Go and the
+// process.
 func exposition(lib tenantcontent.Config, all *metrics.Metrics) http.Handler {
 	mux := http.NewServeMux()
 	if all == nil {
@@ -132,8 +134,8 @@ func exposition(lib tenantcontent.Config, all *metrics.Metrics) http.Handler {
 	return mux
 }
 
-// profiles serves /debug/pprof/ to clients that name a loopback address as the host, so that no page
-// of a browser reads it by a name that resolves to this machine.
+// profiles serves /debug/pprof/ to clients that name a loopback address as the host, so that no
+// page of a browser reads it by a name that resolves to this machine.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -100,8 +100,8 @@ func TestMonitoringIsRefusedWhereItIsNotSafe(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameMetricsThatAreServed: a metric of the dashboard, the alerts or the page is one of
-// a server that has done each kind of work, and promtool accepts the alerts and the exposition.
+// TestDocumentsNameMetricsThatAreServed: a metric of the dashboard, the alerts or the page is one
+// of a server that has done each kind of work, and promtool accepts the alerts and the exposition.
 func TestDocumentsNameMetricsThatAreServed(t *testing.T) {
 	is := is.New(t)
 	m := metrics.New(metrics.Options{})
