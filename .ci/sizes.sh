@@ -9,7 +9,7 @@ export CGO_ENABLED=0
 # The goals: modules, and MB (1,000,000 bytes).
 colors_modules=12 colors_mb=12
 root_modules=30 root_mb=25
-server_modules=79 server_mb=62 # 79 and 60.5 in November 2026: a growth is to be seen
+server_modules=86 server_mb=66 # 86 and 64.2 in November 2026: a growth is to be seen
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -17,7 +17,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/metrics"
@@ -111,7 +111,7 @@ func TestDocumentsNameMetricsThatAreServed(t *testing.T) {
 	} {
 		m.Observe(m.Begin(t.Context(), work), entity.Observation{Work: work, Kind: "GET /", Outcome: entity.OK})
 	}
-	db, err := database.Open("sqlite:" + t.TempDir() + "/a.db")
+	db, err := sqlite.Open(t.TempDir() + "/a.db")
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	w := httptest.NewRecorder()
