@@ -133,9 +133,9 @@ func (s *Service) checked(ctx context.Context, app App, path string, content io.
 	return &checkedManifest{s: s, ctx: ctx, app: app, name: path, from: content}
 }
 
-// leavesManifest returns errs.Invalid, with file and line, if without a file another one would be the
-// manifest of an app that cannot be read. One that was deployed keeps its manifest until the next
-// deploy, which checks it; a draft until it is published.
+// leavesManifest returns errs.Invalid, with file and line, if without a file another one would be
+// the manifest of an app that cannot be read. One that was deployed keeps its manifest until the
+// next deploy, which checks it; a draft until it is published.
 func (s *Service) leavesManifest(ctx context.Context, id, path string) error {
 	files := manifest.Files()
 	at := slices.Index(files, path)

@@ -99,8 +99,8 @@ func (s *Service) PutFile(
 	return s.common.PutFile(ctx, id, path, contentType, content)
 }
 
-// DeleteFile removes a file of an app or a draft. The caller must be allowed to edit it. The manifest
-// of an app that was deployed counts until the next deploy.
+// DeleteFile removes a file of an app or a draft. The caller must be allowed to edit it. The
+// manifest of an app that was deployed counts until the next deploy.
 // Errors: errs.NotFound; errs.Forbidden; errs.Conflict for a draft that somebody else edits;
 // errs.Invalid for the manifest of an app that was never deployed, if another file would take its
 // place that cannot be read.

@@ -91,7 +91,8 @@ func (a *App) acceptDatasets() error {
 		id, ok := uuids.Parse(d.DatasetID)
 		if !ok {
 			return errs.New(
-				errs.Invalid, "datasets: datasetId of %s must be the id or natural id of a dataset: there is none with %q",
+				errs.Invalid,
+				"datasets: datasetId of %s must be the id or natural id of a dataset: there is none with %q",
 				d.Alias, shortened(d.DatasetID),
 			)
 		}

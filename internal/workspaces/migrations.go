@@ -152,7 +152,7 @@ func unused(files fs.FS) (doubts []string, err error) {
 			seen[dir] = true
 			doubts = append(doubts, fmt.Sprintf("%s is in a folder below %s, where nothing is applied.", file, Folder))
 		case ending != ".sql":
-			doubts = append(doubts, fmt.Sprintf("%s is not applied: its name must end in .sql, in small letters.", file))
+			doubts = append(doubts, file+" is not applied: its name must end in .sql, in small letters.")
 		}
 		return err
 	})

@@ -90,8 +90,8 @@ func TestDriver(t *testing.T) { workspacestest.Test(t, open) }
 
 func TestAttacks(t *testing.T) { workspacestest.TestAttacks(t, open) }
 
-// TestQuotaOfOneStatement: a statement that would write without an end is canceled when its workspace
-// is full, and others are told so until there is room.
+// TestQuotaOfOneStatement: a statement that would write without an end is canceled when its
+// workspace is full, and others are told so until there is room.
 func TestQuotaOfOneStatement(t *testing.T) {
 	is := is.New(t)
 	const quota = 8 << 20

@@ -59,8 +59,8 @@ func (d *Driver) full() error {
 	)
 }
 
-// measured returns the size of a workspace now, with what open transactions have written into tables
-// that were there before them.
+// measured returns the size of a workspace now, with what open transactions have written into
+// tables that were there before them.
 func (d *Driver) measured(ctx context.Context, own string) (size, error) {
 	now := size{at: time.Now()}
 	return now, d.asAdmin(ctx, func(ctx context.Context, c *pgx.Conn) error {
@@ -74,8 +74,8 @@ func (d *Driver) measured(ctx context.Context, own string) (size, error) {
 // watching is how often the size is looked at while one statement writes.
 const watching = 250 * time.Millisecond
 
-// watch cancels a statement that makes a workspace larger than it may be. The returned function ends
-// that, and reports whether it was canceled.
+// watch cancels a statement that makes a workspace larger than it may be. The returned function
+// ends that, and reports whether it was canceled.
 func (d *Driver) watch(ctx context.Context, own string, cancel func()) (stop func() bool) {
 	ctx, end := context.WithCancel(ctx)
 	done, over := make(chan struct{}), false
