@@ -26,6 +26,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
@@ -228,6 +229,14 @@ type (
 func (c Config) check() error {
 	if c.DB == nil {
 		return errs.New(errs.Invalid, "Config.DB is required")
+	}
+	if !bunx.TakesWriters(c.DB) {
+		return errs.New(
+			errs.Invalid,
+			"Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others "+
+				"write meanwhile fails (SQLITE_BUSY). Open it with package sqlite, or limit it to one "+
+				"connection with SetMaxOpenConns(1).",
+		)
 	}
 	for i := range reflect.TypeFor[Config]().NumField() {
 		name := reflect.TypeFor[Config]().Field(i).Name

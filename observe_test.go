@@ -19,11 +19,16 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -197,4 +202,119 @@ func TestNoObserverCostsNothing(t *testing.T) {
 			Start:   start,
 		})
 	}), 0.0)
+}
+
+// TestObserverOfJobsAndHandlers: each try of a job is told, and each run of a handler.
+func TestObserverOfJobsAndHandlers(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, seen := is.New(t), open(t), &recorder{}
+		done := make(chan struct{})
+		app, err := tenantcontent.Open(tenantcontent.Config{
+			DB: db, SecretKey: tenantcontent.NewSecretKey(), Observer: seen,
+			Scripts: javascript.New(javascript.Options{}),
+			Workers: []tenantcontent.Worker{{
+				Kind: "mine", Backoff: func(int) time.Duration { return time.Millisecond },
+				Do: func(_ context.Context, j queue.Job) error {
+					if j.Tries == 1 {
+						return errs.New(errs.Unavailable, "canary7f3a")
+					}
+					close(done)
+					return nil
+				},
+			}},
+		})
+		is.NoErr(err)
+		defer func() { is.NoErr(app.Close()) }()
+		_, err = app.AddTenant(
+			t.Context(), tenants.Tenant{ID: "ours", Settings: tenants.Settings{Licenses: []string{"apps"}}}, password,
+		)
+		is.NoErr(err)
+		_, err = app.Tenants.Unchecked().Rekey(t.Context()) // the tenants of dbtest have no check of the key
+		is.NoErr(err)
+
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- app.Run(ctx) }()
+		is.NoErr(app.Queue().Put(t.Context(), queue.Job{Tenant: "ours", Kind: "mine"}))
+		select {
+		case <-done:
+		case err := <-ended:
+			t.Fatalf("Run ended before the job was done: %v", err)
+		case <-time.After(time.Minute):
+			t.Fatal("the job was not done")
+		}
+		stop()
+		select {
+		case err := <-ended:
+			is.NoErr(err)
+		case <-time.After(time.Minute):
+			t.Fatal("Run has not ended")
+		}
+		is.Equal(seen.take(entity.JobWork), []string{"ours mine unavailable 0", "ours mine ok 0"})
+
+		admin := actor.With(t.Context(), actor.Actor{Tenant: "ours", User: "admin", Superuser: true})
+		shop, err := app.Apps.Create(admin, apps.App{Name: "Shop", Type: "app"})
+		is.NoErr(err)
+		for name, code := range map[string]string{
+			"webhooks/ping.js":     `export function GET() { return {body: "pong"} }`,
+			"webhooks/[action].js": `export function GET() { throw new Error("canary7f3a") }`,
+		} {
+			_, err := app.Apps.PutFile(admin, shop.ID, name, "text/javascript", strings.NewReader(code))
+			is.NoErr(err)
+		}
+		_, err = app.Apps.Deploy(admin, shop.ID, apps.PublishOptions{})
+		is.NoErr(err)
+		token, err := app.Sessions.CreateWebhookToken(admin, shop.ID, sessions.NewToken{})
+		is.NoErr(err)
+		key, err := app.Webhooks.Keys(admin, shop.ID)
+		is.NoErr(err)
+		text, err := key(token.ID, token.CreatedAt)
+		is.NoErr(err)
+		for _, c := range []struct {
+			path   string
+			status int
+			want   string
+		}{
+			{"ping", http.StatusOK, "ours webhooks /ping ok 0"},
+			{"canary7f3a", http.StatusInternalServerError, "ours webhooks /:action thrown 0"},
+		} {
+			answer := httptest.NewRecorder()
+			app.ServeHTTP(
+				answer, httptest.NewRequest(http.MethodGet, "/api/apps/"+shop.ID+"/_hook/"+c.path+"?token="+text, nil),
+			)
+			is.Equal(answer.Code, c.status)
+			is.Equal(seen.take(entity.HandlerWork), []string{c.want})
+		}
+	})
+}
+
+// TestObserverOfTenantArchives: whole tenants that are exported and imported are told.
+func TestObserverOfTenantArchives(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, seen := is.New(t), &recorder{}
+		app, err := tenantcontent.Open(tenantcontent.Config{
+			DB: open(t), SecretKey: tenantcontent.NewSecretKey(), Observer: seen,
+		})
+		is.NoErr(err)
+		_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "ours"}, password)
+		is.NoErr(err)
+		var archive bytes.Buffer
+		o := tenantcontent.TenantTransfer{Passphrase: "a long passphrase"}
+		_, err = app.ExportTenant(t.Context(), "ours", &archive, o)
+		is.NoErr(err)
+		_, err = app.ExportTenant(t.Context(), "ours", &archive, tenantcontent.TenantTransfer{})
+		is.True(err != nil) // no passphrase
+		is.Equal(seen.take(entity.ArchiveWork), []string{"ours tenant export ok 0", "ours tenant export invalid 0"})
+
+		_, err = app.ImportTenant(t.Context(), bytes.NewReader(archive.Bytes()), o)
+		is.True(err != nil) // the tenant is there
+		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "ours", tenants.DeleteOptions{}))
+		_, err = app.ImportTenant(t.Context(), bytes.NewReader(archive.Bytes()), o)
+		is.NoErr(err)
+		_, err = app.ImportTenant(t.Context(), strings.NewReader("no export"), o)
+		is.True(err != nil)
+		is.Equal(seen.take(entity.ArchiveWork), []string{
+			"ours tenant import conflict 0", "ours tenant import ok 0", " tenant import invalid 0",
+		})
+	})
 }

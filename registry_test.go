@@ -22,15 +22,15 @@ var globalKinds = []entity.Kind{colors.Kind}
 // hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they
 // are added.
 var hooksElsewhere = map[string]string{
-	"internal/drafts/libraries": "libraryFiles.Hooks()",
-	"internal/workspaces":       "app.workspaces.Hooks()",
-	"internal/handlers":         "app.deployments.Hooks()",
-	"internal/jobs/queue":       "app.queue.Hooks()",
-
-	"internal/jobs/removal": "removals.Hooks()",
+	"internal/drafts/libraries": "what.libraries.Hooks()",
+	"internal/workspaces":       "g.workspaces.Hooks()",
+	"internal/handlers":         "run.handlers.Hooks()",
+	"internal/jobs/queue":       "g.queue.Hooks()",
+	"internal/jobs/removal":     "g.removals.Hooks()",
+	"internal/store/changes":    "g.changes.Hooks(g.feed, g.removals.Later, clock.New(g.Now, nil))",
 }
 
-// TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of
+// TestRegistryIsComplete: fill adds the hooks of each package that has some, and the kinds of
 // each service.
 func TestRegistryIsComplete(t *testing.T) {
 	is := is.New(t)
@@ -42,7 +42,7 @@ func TestRegistryIsComplete(t *testing.T) {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if s, ok := n.Fun.(*ast.SelectorExpr); ok && f.Path == "tenantcontent.go" && s.Sel.Name == "AddHooks" {
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && f.Path == "wiring.go" && s.Sel.Name == "AddHooks" {
 					for _, arg := range n.Args {
 						added = append(added, types.ExprString(arg))
 					}
@@ -77,8 +77,11 @@ func TestRegistryIsComplete(t *testing.T) {
 		}
 		folder := strings.TrimPrefix(s.Type().Elem().PkgPath(), repository.Module+"/")
 		if u := unchecked[0]; u.MethodByName("Hooks").IsValid() {
-			if !slices.Contains(added, "app."+name+".Unchecked().Hooks()") {
-				t.Errorf("App.build does not add the hooks of %s", name)
+			if !slices.ContainsFunc(added, func(arg string) bool { // such as who.principals.Unchecked().Hooks()
+				of, ok := strings.CutSuffix(arg, ".Unchecked().Hooks()")
+				return ok && strings.EqualFold(of[strings.LastIndex(of, ".")+1:], name)
+			}) {
+				t.Errorf("fill does not add the hooks of %s", name)
 			}
 			delete(packages, folder)
 		}
@@ -89,7 +92,7 @@ func TestRegistryIsComplete(t *testing.T) {
 			}
 			for _, kind := range some {
 				if types++; !slices.Contains(kinds, kind.Kind) {
-					t.Errorf("App.build does not register the kind %s of %s", kind.Kind, name)
+					t.Errorf("fill does not register the kind %s of %s", kind.Kind, name)
 				}
 			}
 		}
@@ -99,7 +102,7 @@ func TestRegistryIsComplete(t *testing.T) {
 	for folder := range packages {
 		how, ok := hooksElsewhere[folder]
 		if !ok || how != "" && !slices.Contains(added, how) {
-			t.Errorf("App.build does not add the hooks of the package %s", folder)
+			t.Errorf("fill does not add the hooks of the package %s", folder)
 		}
 	}
 	is.Equal(len(packages), len(hooksElsewhere))

@@ -65,7 +65,7 @@ func (app *App) work(ctx context.Context) {
 		})
 	}
 	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
-	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.deployments.FlushAll) })
+	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.handlers.FlushAll) })
 	running.Wait()
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
@@ -54,6 +55,7 @@ const deploymentTable = "tc_deployments"
 func (app *App) ExportTenant(
 	ctx context.Context, id string, w io.Writer, o TenantTransfer,
 ) (moved TenantMoved, err error) {
+	defer app.observeTransfer(ctx, "tenant export", time.Now(), &id, &err)
 	if len(o.Passphrase) < 12 {
 		return moved, errs.New(
 			errs.Invalid,
@@ -173,6 +175,7 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 // is larger than they may be here; errs.Full for a tenant that stores more than one may here:
 // before anything is written if the export tells how much that is, else when the quota is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
+	defer app.observeTransfer(ctx, "tenant import", time.Now(), &moved.Tenant, &err)
 	plain, err := agefile.Decrypt(r, o.Passphrase)
 	if err != nil {
 		return moved, err
@@ -240,6 +243,13 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 		return moved, abandoned(err, abandon(ctx, imported), t.ID)
 	}
 	return moved, nil
+}
+
+// observeTransfer tells the Observer of an export or import of a tenant that ends now.
+func (app *App) observeTransfer(ctx context.Context, kind string, start time.Time, tenant *string, err *error) {
+	entity.Observe(ctx, app.observer, entity.Observation{
+		Work: entity.ArchiveWork, Tenant: *tenant, Kind: kind, Outcome: entity.Outcome(*err), Start: start,
+	})
 }
 
 // fits adds to the error of a tenant without room what the operator can do.

@@ -318,7 +318,7 @@ func TestImportQuota(t *testing.T) {
 		u, err := app.Storage(t.Context(), "mover")
 		is.NoErr(err)
 		is.Equal(u.Used(), u.Allowed+1)
-		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{}))
 		// it just fits
 		_, err = target(used).ImportTenant(
 			t.Context(), bytes.NewReader(file), tenantcontent.TenantTransfer{Passphrase: passphrase},
@@ -491,7 +491,7 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			is.NoErr(err)
 			is.NoErr(target.CheckKeys(t.Context()))
 
-			is.NoErr(target.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+			is.NoErr(target.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{}))
 			left, err = filepath.Glob(filepath.Join(folder, "to", "*"))
 			is.NoErr(err)
 			is.Equal(len(left), 0)
@@ -529,7 +529,7 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 		moved, err := beside(func() error { return app.Workspaces().Drop(t.Context(), "mover", []string{emptyApp}) })
 		is.NoErr(err)
 		is.Equal(moved.Workspaces, 1)
-		_, err = beside(func() error { return app.Tenants.Unchecked().Delete(t.Context(), "mover", nil) })
+		_, err = beside(func() error { return app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{}) })
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(errs.MessageOf(err), "the tenant mover was deleted while it was exported")
 	})
@@ -556,7 +556,7 @@ func TestImportSaysWhatIsLeft(t *testing.T) {
 	)
 	is.True(strings.Contains(err.Error(), "it stays") && !strings.Contains(err.Error(), "\n"))
 	ofMover(t, db, `DROP TRIGGER stays`)
-	is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)) // at once
+	is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{})) // at once
 	nothing(t, app, db)
 }
 
@@ -628,7 +628,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		is.NoErr(err)
 		o.Progress = nil
 		fails(file, o, errs.Conflict, "is being imported")
-		err = app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
+		err = app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.NoErr(app.Sweep(t.Context()))
 		fails(file, o, errs.Conflict, "is being imported")
@@ -874,10 +874,10 @@ func TestImportThatStoodStillIsTakenOver(t *testing.T) {
 		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
 		for name, takeOver := range map[string]func(app *tenantcontent.App, progress func(int)) error{
 			"delete": func(app *tenantcontent.App, progress func(int)) error {
-				return app.Tenants.Unchecked().Delete(t.Context(), "mover", progress)
+				return app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{Progress: progress})
 			},
 			"delete, and import again": func(app *tenantcontent.App, progress func(int)) error {
-				if err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil); err != nil {
+				if err := app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{}); err != nil {
 					return err
 				}
 				_, err := app.ImportTenant(
@@ -957,7 +957,7 @@ func TestWaitingImportIsNotTakenOver(t *testing.T) {
 					bunx.At(begin.Add(time.Duration(clock.Load())*time.Second)),
 				).Scan(&noted))
 			}
-			err := app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
+			err := app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{})
 			is.Equal(errs.CodeOf(err), errs.Conflict)
 			is.True(strings.Contains(
 				err.Error(), clockText(begin.Add(time.Duration(clock.Load())*time.Second+10*time.Minute)),
@@ -995,12 +995,14 @@ func TestDeleteEndsWithTheTenant(t *testing.T) {
 				is.NoErr(err)
 				var added map[string][]string
 				once := sync.OnceFunc(func() {
-					is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+					is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{Leave: true}))
 					is.NoErr(again(app, db))
 					added = dumped(t, app, db, "mover")
 					now = now.Add(2 * time.Minute) // so that the delete notes that it goes on
 				})
-				is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "mover", func(int) { once() }))
+				is.NoErr(app.Tenants.Unchecked().Delete(
+					t.Context(), "mover", tenants.DeleteOptions{Leave: true, Progress: func(int) { once() }},
+				))
 				is.True(len(added) > 50)
 				same(t, dumped(t, app, db, "mover"), added)
 				_, err = app.Tenants.Unchecked().Lookup(t.Context(), "mover")
@@ -1024,11 +1026,12 @@ func TestTenantIsDeletedInSteps(t *testing.T) {
 			now = now.Add(2 * time.Second) // logins know the tenants for a second
 			ctx, cancel := context.WithCancel(t.Context())
 			n := 0
-			err := app.Tenants.Unchecked().Delete(ctx, "mover", func(int) {
+			o := tenants.DeleteOptions{Leave: true, Progress: func(int) {
 				if n++; n > 2 {
 					cancel()
 				}
-			})
+			}}
+			err := app.Tenants.Unchecked().Delete(ctx, "mover", o)
 			cancel()
 			if err == nil {
 				break

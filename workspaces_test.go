@@ -80,7 +80,7 @@ func TestWorkspaces(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(query(kept, "SELECT k FROM t"), "[]")
 
-		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "own", nil))
+		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "own", tenants.DeleteOptions{}))
 		is.Equal(files(), 0)
 		left, err := os.ReadDir(folder)
 		is.NoErr(err)

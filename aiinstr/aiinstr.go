@@ -183,6 +183,12 @@ func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 	return s.store.Get(ctx, a.Tenant, key)
 }
 
+// CheckAllowed returns the errors of Allowed.
+func (s *Service) CheckAllowed(ctx context.Context) error {
+	_, err := s.Allowed(ctx)
+	return err
+}
+
 // Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank
 // description becomes nil.
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
@@ -218,9 +219,10 @@ type Options struct {
 	Keys      Sealer
 	// Licensed reports whether a tenant has a license.
 	Licensed func(ctx context.Context, tenant, license string) (bool, error)
-	// Chats reports whether the caller may use language models, and whether there are some.
-	// Default: false.
-	Chats func(ctx context.Context) (bool, error)
+	// AI runs language models, and CheckAI returns errs.Invalid when AI is off in the caller's
+	// tenant, and errs.Forbidden for a caller without the ai credential. Default: there are none.
+	AI      ai.Provider
+	CheckAI func(ctx context.Context) error
 	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or
 	// migrations.
 	Handlers   Handlers
@@ -249,9 +251,6 @@ const KindFavorite entity.Kind = "favorite"
 func New(o Options) *Service {
 	if o.MaxFile == 0 {
 		o.MaxFile = 100 << 20
-	}
-	if o.Chats == nil {
-		o.Chats = func(context.Context) (bool, error) { return false, nil }
 	}
 	s := &Service{store: o.Store, files: o.Files, deployed: o.Deployed,
 		o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),

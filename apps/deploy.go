@@ -23,7 +23,7 @@ type Handlers interface {
 	Install(ctx context.Context, app HandlerApp, b *Build) error
 }
 
-// Agents installs the agents of apps. agents.Unchecked implements it.
+// Agents installs the agents of apps. *agents.Installed implements it.
 type Agents interface {
 	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be
 	// installed with the tools of an app.
@@ -79,18 +79,22 @@ func runs(name string) bool {
 // installs reports whether a file can have to do with what a deploy installs.
 func installs(name string) bool { return runs(name) || slices.Contains(manifest.Files(), name) }
 
-// HandlerFiles returns the files of an app or draft, and a text that changes with those that can
-// have to do with what it runs.
-func (u Unchecked) HandlerFiles(ctx context.Context, tenant, id string) (fs.FS, string, error) {
-	app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})
-	if err != nil {
-		return nil, "", err
+// HandlerFiles returns what finds the files of an app or draft, and a text that changes with those
+// that can have to do with what it runs. What runs handlers needs it, which a Service needs.
+func HandlerFiles(
+	store Store, files *Files,
+) func(ctx context.Context, app HandlerApp) (all fs.FS, version string, err error) {
+	return func(ctx context.Context, of HandlerApp) (fs.FS, string, error) {
+		app, err := store.Head(ctx, of.Tenant, Lookup{ID: of.ID})
+		if err != nil {
+			return nil, "", err
+		}
+		all, err := files.Snapshot(ctx, of.Tenant, app.LibraryID)
+		if err != nil {
+			return nil, "", err
+		}
+		return all, all.Digest(runs), nil
 	}
-	files, err := u.s.files.Snapshot(ctx, tenant, app.LibraryID)
-	if err != nil {
-		return nil, "", err
-	}
-	return files, files.Digest(runs), nil
 }
 
 // deploys reports whether there is something to do for a file in a deploy.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/drafts"
@@ -84,7 +85,7 @@ func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map
 	if err != nil {
 		return nil, err
 	}
-	chats, err := s.o.Chats(ctx)
+	chats, err := s.chats(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +271,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
 		return Shown{}, err
 	}
-	chats, err := s.o.Chats(ctx)
+	chats, err := s.chats(ctx)
 	return Shown{
 		App:         app,
 		Permissions: PermissionsOf(a, app, Grant{}),
@@ -284,6 +285,18 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 
 // shownID returns the id of an app, for changes.
 func shownID(v Shown) string { return v.ID }
+
+// chats reports whether the caller may use language models, and whether there are some.
+func (s *Service) chats(ctx context.Context) (bool, error) {
+	if ai.Configured(s.o.AI) != nil || s.o.CheckAI == nil {
+		return false, nil
+	}
+	err := s.o.CheckAI(ctx)
+	if code := errs.CodeOf(err); code == errs.Invalid || code == errs.Forbidden {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // Edit has the fields that an Update changes. A nil field stays as it is.
 type Edit struct {

@@ -82,16 +82,6 @@ func (s *Service) dependents(
 // FlushAll writes the counted views of apps of every tenant.
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.views.FlushAll(ctx) }
 
-// Libraries returns which of some ids are those of libraries of apps, drafts and deleted apps.
-func (u Unchecked) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
-	return u.s.store.Libraries(ctx, tenant, ids)
-}
-
-// Exist returns which of some ids are those of apps, drafts and deleted apps.
-func (u Unchecked) Exist(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
-	return u.s.store.Exist(ctx, tenant, ids)
-}
-
 // The kinds that apps refer to.
 const (
 	kindTag     entity.Kind = "tag"

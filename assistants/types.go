@@ -30,11 +30,6 @@ func (u Unchecked) Type() entity.Type {
 	return t
 }
 
-// Libraries returns which of some ids are those of libraries of assistants and drafts.
-func (u Unchecked) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
-	return u.s.store.Libraries(ctx, tenant, ids)
-}
-
 // Secrets returns the secrets of an assistant in the clear, for its skills alone.
 func (u Unchecked) Secrets(as Assistant) (map[string]string, error) {
 	return u.s.secrets.Open(Fields(&as))

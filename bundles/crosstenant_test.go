@@ -582,7 +582,7 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		})
 		is.NoErr(err)
 
-		is.NoErr(w.Tenants.Unchecked().Delete(t.Context(), "acme", nil))
+		is.NoErr(w.Tenants.Unchecked().Delete(t.Context(), "acme", tenants.DeleteOptions{}))
 		_, err = w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{ID: "acme"})
 		is.NoErr(err)
 		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "open sesame")

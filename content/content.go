@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/content/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
@@ -189,7 +190,7 @@ type Service struct {
 	files         *Files
 	directory     Directory
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
-	others        []entity.Type
+	hostKinds     []entity.Kind
 	registry      *entity.Registry
 	feed          *entity.Changes
 	reserved      func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
@@ -201,12 +202,13 @@ type Options struct {
 	Store     Store
 	Files     *Files
 	Directory Directory
-	// Others are the kinds of other packages and the host. References to their entities in an
-	// entity's data are found by their Lookup. One with the name of a built-in kind replaces it.
-	Others []entity.Type
-	// Registry has the hooks that are called for deleted entities; nil for none.
+	// HostKinds are the kinds that the host keeps itself. One with the name of a built-in kind
+	// replaces it.
+	HostKinds []entity.Kind
+	// Registry has all kinds, and the hooks that are called for deleted entities; nil for none.
+	// References to entities of other packages in an entity's data are found by their Lookup.
 	Registry *entity.Registry
-	// Changes is where what is written is announced; nil: nobody listens.
+	// Feed is where what is written is announced; nil: nobody listens.
 	Feed *entity.Changes
 	// Reserved returns which of some ids are those of libraries that belong to something else, such
 	// as an app: no import brings a library with one of them. nil: none are.
@@ -222,7 +224,7 @@ type Options struct {
 func New(o Options) *Service {
 	return &Service{
 		store: o.Store, files: o.Files, directory: o.Directory,
-		canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
+		canonicalName: o.CanonicalName, hostKinds: o.HostKinds, registry: o.Registry,
 		feed: o.Feed, reserved: o.Reserved, clock: clock.New(o.Now, o.NewID),
 	}
 }
@@ -253,6 +255,49 @@ func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity,
 		return Entity{}, err
 	}
 	return s.find(ctx, a.Tenant, kind, id)
+}
+
+// Seen is an entity as those see it that refer to it.
+type Seen struct {
+	Ref entity.Ref
+	// The rest is empty for a kind that the host keeps itself.
+
+	Description string
+	Data        json.RawMessage // a JSON object
+	Version     string          // changes with the entity
+}
+
+// Seen returns an entity that the caller may see, found by id or natural id, also of a kind that
+// the host keeps itself. Errors: errs.NotFound, and those of entity.Type.Visible.
+func (s *Service) Seen(ctx context.Context, kind entity.Kind, id string) (Seen, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Seen{}, err
+	}
+	if t, elsewhere := s.other(kind); elsewhere {
+		if t.Visible != nil {
+			if err := t.Visible(ctx, id); err != nil {
+				return Seen{}, err
+			}
+		}
+		ref, err := s.registry.Lookup(ctx, a.Tenant, kind, id)
+		return Seen{Ref: ref}, err
+	}
+	e, err := s.find(ctx, a.Tenant, kind, id)
+	if err != nil {
+		return Seen{}, err
+	}
+	seen := Seen{Ref: e.Ref(), Data: e.Data, Version: e.Version()}
+	if e.Description != nil {
+		seen.Description = *e.Description
+	}
+	return seen, nil
+}
+
+// Dataset implements datasets.Content.
+func (s *Service) Dataset(ctx context.Context, id string) (datasets.Stored, error) {
+	seen, err := s.Seen(ctx, Dataset, id)
+	return datasets.Stored{Ref: seen.Ref, Data: seen.Data, Version: seen.Version}, err
 }
 
 func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (e Entity, err error) {

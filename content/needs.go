@@ -98,9 +98,12 @@ func (s *Service) places() map[entity.Kind]int {
 	for _, k := range Kinds() {
 		places[k.Kind] = len(places)
 	}
-	for _, t := range s.others {
-		if _, ok := places[t.Kind]; !ok {
-			places[t.Kind] = len(places)
+	if s.registry == nil {
+		return places
+	}
+	for _, kind := range s.registry.Kinds() {
+		if _, ok := places[kind]; !ok {
+			places[kind] = len(places)
 		}
 	}
 	return places

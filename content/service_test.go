@@ -50,10 +50,15 @@ var widget = entity.Type{Kind: "widget", Lookup: func(_ context.Context, _, id s
 }}
 
 func service(t testing.TB, db *bun.DB, others ...entity.Type) *content.Service {
-	n := 0
+	n, registry := 0, entity.NewRegistry()
+	is.New(t).NoErr(registry.Add(others...))
+	kinds := make([]entity.Kind, len(others))
+	for i, other := range others {
+		kinds[i] = other.Kind
+	}
 	return content.New(content.Options{
 		Store: bunstore.New(dbtest.People(t, db, "jo", "mia", "root")), Files: inLibraries(db),
-		Directory: people{"jo", id(77)}, Others: others,
+		Directory: people{"jo", id(77)}, HostKinds: kinds, Registry: registry,
 		Now:   func() time.Time { return friday },
 		NewID: func() string { n++; return id(n) },
 	})

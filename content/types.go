@@ -2,23 +2,22 @@ package content
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-func (s *Service) replaced(kind entity.Kind) bool {
-	_, ok := s.other(kind)
-	return ok
-}
+// replaced reports whether the host keeps a kind itself.
+func (s *Service) replaced(kind entity.Kind) bool { return slices.Contains(s.hostKinds, kind) }
 
+// other returns the type of a kind that is kept elsewhere.
 func (s *Service) other(kind entity.Kind) (entity.Type, bool) {
-	for _, t := range s.others {
-		if t.Kind == kind {
-			return t, true
-		}
+	own := slices.ContainsFunc(Kinds(), func(k KindInfo) bool { return k.Kind == kind })
+	if s.registry == nil || own && !s.replaced(kind) {
+		return entity.Type{}, false
 	}
-	return entity.Type{}, false
+	return s.registry.Type(kind)
 }
 
 func (s *Service) entityType(k KindInfo) entity.Type {

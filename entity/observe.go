@@ -18,7 +18,7 @@ const (
 	HandlerWork   Work = "handler"   // area and pattern of its route; also tools of agents
 	ModelWork     Work = "model"     // chat or image
 	ScanWork      Work = "scan"      // the driver of the directory
-	ArchiveWork   Work = "archive"   // export, import, restore or deploy
+	ArchiveWork   Work = "archive"   // export, import, restore, deploy, tenant export or tenant import
 )
 
 // OK is the Outcome of what has succeeded.

@@ -9,7 +9,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -170,10 +169,6 @@ type Handler interface {
 	// ctx if some still do then. From its call on, clients that take or send nothing for
 	// Config.LastIdle are cut.
 	Drain(ctx context.Context) error
-	// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id;
-	// nothing for a kind without a GET. row is the entity if it has just been written, else nil.
-	// Errors: errs.NotFound.
-	Show(ctx context.Context, tenant string, of entity.Key, row any) (id string, shown json.RawMessage, err error)
 }
 
 // api is what the nouns share.

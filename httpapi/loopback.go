@@ -2,20 +2,34 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 )
 
-// Loopback answers the calls that scripts make of the routes of a Handler, in this process. What
-// runs scripts needs it before there is a Handler, which needs what runs scripts: so a Loopback is
-// made first, and New connects it.
+// Loopback answers what services ask the routes of a Handler in this process: the calls of scripts,
+// and how the entities look that have changed. They need it before there is a Handler, which needs
+// them: so a Loopback is made first, and New connects it.
 type Loopback struct{ to *api }
+
+// Show returns the JSON that a GET of an entity shows a superuser of a tenant, and its own id;
+// nothing for a kind without a GET. row is the entity if it has just been written, else nil.
+// Errors: errs.NotFound; errs.Unavailable before New has connected it.
+func (l *Loopback) Show(
+	ctx context.Context, tenant string, of entity.Key, row any,
+) (id string, shown json.RawMessage, err error) {
+	if l.to == nil {
+		return "", nil, errs.New(errs.Unavailable, "The routes are not served yet.")
+	}
+	return l.to.show(ctx, tenant, of, row)
+}
 
 // Call implements scripts.API. Errors: errs.Unavailable also before New has connected it.
 func (l *Loopback) Call(ctx context.Context, call scripts.Request) (scripts.Answer, error) {

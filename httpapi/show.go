@@ -53,8 +53,8 @@ var shownAt = map[entity.Kind]struct{ path, id string }{
 	files.KindDownload:          {"/api/downloads/%", "id"},
 }
 
-// Show implements Handler.
-func (a *api) Show(
+// show is Loopback.Show.
+func (a *api) show(
 	ctx context.Context, tenant string, of entity.Key, row any,
 ) (id string, shown json.RawMessage, err error) {
 	if c, ok := row.(colors.Color); ok {

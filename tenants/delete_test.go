@@ -55,7 +55,7 @@ func TestSweepLeavesNewTenants(t *testing.T) {
 		is.NoErr(store.Hide(ctx, "moved", tenants.Deleting, at))
 		at = at.Add(20 * time.Minute)
 		store.empty = func(context.Context, string, func(int)) error {
-			is.NoErr(u.Delete(ctx, "moved", nil))
+			is.NoErr(u.Delete(ctx, "moved", tenants.DeleteOptions{}))
 			_, err := u.Add(ctx, tenants.Tenant{ID: "moved", Name: "New"})
 			is.NoErr(err)
 			return entity.ErrMore
@@ -68,7 +68,7 @@ func TestSweepLeavesNewTenants(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(got.Name, "New")
 
-		is.NoErr(u.Delete(ctx, "moved", nil))
+		is.NoErr(u.Delete(ctx, "moved", tenants.DeleteOptions{}))
 		_, err = u.Hooks().Sweep(ctx, "moved") // it was due, and is gone
 		is.NoErr(err)
 	})
@@ -99,7 +99,7 @@ func TestDeleteIsNotedAgain(t *testing.T) {
 		is.Equal(noted, at)
 		return store.Store.Empty(ctx, id, progress)
 	}
-	is.NoErr(u.Delete(ctx, "moved", nil))
+	is.NoErr(u.Delete(ctx, "moved", tenants.DeleteOptions{}))
 	_, err = u.Lookup(ctx, "moved")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }

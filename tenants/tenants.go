@@ -198,6 +198,7 @@ type Service struct {
 	clock clock.Clock
 	ai    *cache.Cache[bool]
 	feed  *entity.Changes
+	check func(ctx context.Context, tenant string) error // Options.CheckDelete
 }
 
 // Options configure a Service. Store and Keys are required.
@@ -219,6 +220,10 @@ type Options struct {
 	// Username returns the exact name of the user of a tenant who is meant by a name, or
 	// errs.NotFound. Default nil: Update takes every name in DeployFrom.
 	Username func(ctx context.Context, tenant, name string) (string, error)
+	// CheckDelete returns errs.Conflict, with what to do, if a delete would leave something of a
+	// tenant behind, such as SQL databases of apps that are not where those of this server are.
+	// Default nil: it never does.
+	CheckDelete func(ctx context.Context, tenant string) error
 	// OpenLicenses lets Update change the licenses of a tenant. Default false: only
 	// Unchecked.ChangeLicenses does.
 	OpenLicenses bool
@@ -234,6 +239,7 @@ func New(o Options) *Service {
 		known: o.KnownDomain,
 		user:  o.Username,
 		open:  o.OpenLicenses,
+		check: o.CheckDelete,
 		clock: clock.New(o.Now, nil),
 		ai:    cache.New[bool](o.Changes),
 		feed:  o.Feed,

@@ -134,18 +134,38 @@ func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 // Any reports whether there is a tenant.
 func (u Unchecked) Any(ctx context.Context) (bool, error) { return u.s.store.Any(ctx) }
 
+// CheckDelete returns errs.Conflict, with what to do, if Delete would leave something of a tenant
+// behind.
+func (u Unchecked) CheckDelete(ctx context.Context, id string) error {
+	if u.s.check == nil {
+		return nil
+	}
+	return u.s.check(ctx, id)
+}
+
+// DeleteOptions configure a Delete.
+type DeleteOptions struct {
+	// Leave deletes a tenant also if something of it is left behind: see CheckDelete.
+	Leave bool
+	// Progress, unless it is nil, is called with the number of rows of each transaction.
+	Progress func(rows int)
+}
+
 // Delete removes a tenant and all that it has. From the begin on nobody logs in there and nothing
 // of it is found; its rows go in short transactions, and its id is free in the end. If that is
 // interrupted, it goes on when Delete is called again, or by a sweep later. The other tenants lose
 // their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its
-// deploys, so that a tenant which is made with its id later has no right of it. progress, unless it
-// is nil, is called with the number of rows of each transaction.
-// Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported.
-func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int)) error {
+// deploys, so that a tenant which is made with its id later has no right of it.
+// Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported; those of
+// CheckDelete.
+func (u Unchecked) Delete(ctx context.Context, id string, o DeleteOptions) error {
 	if !ValidID(id) {
 		return errs.New(errs.NotFound, "Tenant %q not found.", id)
 	}
 	why, at, err := u.s.store.Hidden(ctx, id)
+	if err == nil && !o.Leave {
+		err = u.CheckDelete(ctx, id)
+	}
 	if err != nil {
 		return err
 	}
@@ -167,7 +187,7 @@ func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int
 	if err != nil {
 		return err
 	}
-	return (&removal{u.s, id, now}).run(ctx, progress)
+	return (&removal{u.s, id, now}).run(ctx, o.Progress)
 }
 
 // importing returns the error for a tenant that an import has noted last at a time.

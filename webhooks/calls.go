@@ -150,6 +150,17 @@ func CheckConfig(raw json.RawMessage) error {
 	return err
 }
 
+// CheckRoute returns errs.Invalid for a handler whose config no webhook can have, naming its file.
+func CheckRoute(r Route) error {
+	if r.Area != handlers.Webhooks {
+		return nil
+	}
+	if err := CheckConfig(r.Config); err != nil {
+		return errs.New(errs.Invalid, "%s:1:1: %s.", r.File, errs.MessageOf(err))
+	}
+	return nil
+}
+
 // run runs the handler of a call, and records it.
 func (s *Service) run(
 	ctx context.Context, by Caller, c Call, e Entry, in HandlerCall, begun time.Time,

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"github.com/tenantcontent/tenantcontent/internal/directory/owners"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 )
@@ -18,6 +19,9 @@ type (
 
 	// Outcome is what became of an invocation.
 	Outcome = handlers.Outcome
+
+	// Owner is who the webhooks of an app run as.
+	Owner = owners.Owner
 
 	// Response is what a handler answers.
 	Response = handlers.Response

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
@@ -150,12 +149,6 @@ type Apps interface {
 	CheckRecords(ctx context.Context, id string) (string, error)
 	// WebhookSecret returns the secret of an app that the caller may change.
 	WebhookSecret(ctx context.Context, id string) ([]byte, error)
-}
-
-// Owner is who the webhooks of an app run as.
-type Owner struct {
-	Actor actor.Actor
-	User  User
 }
 
 // Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring

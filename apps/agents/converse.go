@@ -147,10 +147,10 @@ func ended(err error) error {
 
 // add stores a step.
 func (c *conversation) add(ctx context.Context, step Step, model string) error {
-	if c.size += step.Size(); c.size > c.s.o.Limits.RunBytes {
+	if c.size += step.Size(); c.size > c.s.in.o.Limits.RunBytes {
 		return errs.New(
 			errs.TooLarge, "The run has more than %d bytes of input, answers and results.",
-			c.s.o.Limits.RunBytes,
+			c.s.in.o.Limits.RunBytes,
 		)
 	}
 	if err := c.s.store.AddStep(ctx, c.run.Tenant, c.run.Lease, model, step); err != nil {

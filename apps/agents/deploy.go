@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
+	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 )
 
 // JobRun is the kind of the jobs of runs.
@@ -20,16 +23,42 @@ type tick struct {
 	Agent string `json:"agent"`
 }
 
+// Installed are the agents that deploys have installed. It installs agents and starts runs, which a
+// Service carries out, and checks no permission. apps and messages need it, whose Services the
+// Service of agents needs.
+type Installed struct {
+	o      InstalledOptions
+	clock  clock.Clock
+	agents *cache.Cache[[]Agent] // by app
+}
+
+// InstalledOptions configure an Installed. Store and Queue are required.
+type InstalledOptions struct {
+	Store Store
+	Queue Queue
+	// Changes returns how often this process has changed the agents of a tenant: see cache.New.
+	Changes func(tenant string) uint64
+	Limits  Limits
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // default UUIDv7
+}
+
+// NewInstalled returns an Installed.
+func NewInstalled(o InstalledOptions) *Installed {
+	o.Limits = o.Limits.withDefaults()
+	return &Installed{o, clock.New(o.Now, o.NewID), cache.New[[]Agent](o.Changes)}
+}
+
 // Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed
 // with the tools of their app: for a tool that is not there, and a cron expression that is not
 // understood.
-func (u Unchecked) Check(all []Declared, tools []Route) error {
-	_, err := u.s.definitions(all, tools)
+func (i *Installed) Check(all []Declared, tools []Route) error {
+	_, err := i.definitions(all, tools)
 	return err
 }
 
 // definitions returns the definitions of a manifest's agents by name. Errors: errs.Invalid.
-func (s *Service) definitions(all []Declared, tools []Route) (map[string]Definition, error) {
+func (i *Installed) definitions(all []Declared, tools []Route) (map[string]Definition, error) {
 	out := make(map[string]Definition, len(all))
 	for _, a := range all {
 		d := Definition{
@@ -46,7 +75,7 @@ func (s *Service) definitions(all []Declared, tools []Route) (map[string]Definit
 		if len(d.Instructions) > MaxInstructions {
 			return refuse(errs.New(errs.Invalid, "the instructions have more than %d bytes", MaxInstructions))
 		}
-		if err := checkCron(d.Cron, "", s.clock.Stamp()); err != nil {
+		if err := checkCron(d.Cron, "", i.clock.Stamp()); err != nil {
 			return refuse(err)
 		}
 		for _, name := range a.Tools {
@@ -70,17 +99,16 @@ func (s *Service) definitions(all []Declared, tools []Route) (map[string]Definit
 // Install makes the agents of a manifest those of an app, with its tools. Those that are there keep
 // their overrides; those that the manifest does not have any more are removed, with their schedules
 // and overrides. It joins the transaction in ctx. Errors: as Check.
-func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []Declared, tools []Route) error {
-	s := u.s
-	wanted, err := s.definitions(all, tools)
+func (i *Installed) Install(ctx context.Context, app HandlerApp, all []Declared, tools []Route) error {
+	wanted, err := i.definitions(all, tools)
 	if err != nil {
 		return err
 	}
-	old, err := s.store.Agents(ctx, app.Tenant, app.ID)
+	old, err := i.o.Store.Agents(ctx, app.Tenant, app.ID)
 	if err != nil || len(old) == 0 && len(wanted) == 0 {
 		return err
 	}
-	now := s.clock.Stamp()
+	now := i.clock.Stamp()
 	var changed []Agent
 	var gone []string
 	for _, a := range old {
@@ -108,15 +136,15 @@ func (u Unchecked) Install(ctx context.Context, app HandlerApp, all []Declared, 
 			return c.Name == a.Name
 		})
 	})
-	if err := s.reschedule(ctx, app.Tenant, touched, changed); err != nil {
+	if err := i.reschedule(ctx, app.Tenant, touched, changed); err != nil {
 		return err
 	}
 	if len(gone) > 0 {
-		if err := s.store.RemoveAgents(ctx, app.Tenant, app.ID, gone); err != nil {
+		if err := i.o.Store.RemoveAgents(ctx, app.Tenant, app.ID, gone); err != nil {
 			return err
 		}
 	}
-	return s.store.PutAgents(ctx, app.Tenant, changed)
+	return i.o.Store.PutAgents(ctx, app.Tenant, changed)
 }
 
 func same(a, b Definition) bool {
@@ -147,7 +175,7 @@ func (a Agent) schedules() (all []Schedule) {
 
 // reschedule replaces the schedules of some agents of a tenant. One that is the same goes on:
 // @every 24h would never come where it began anew with each change of its agent.
-func (s *Service) reschedule(ctx context.Context, tenant string, old, now []Agent) error {
+func (i *Installed) reschedule(ctx context.Context, tenant string, old, now []Agent) error {
 	was, keep := map[string]Schedule{}, map[string]bool{}
 	for _, a := range old {
 		for _, c := range a.schedules() {
@@ -170,12 +198,12 @@ func (s *Service) reschedule(ctx context.Context, tenant string, old, now []Agen
 		}
 	}
 	if len(gone) > 0 { // none would be all
-		if err := s.o.Queue.Unschedule(ctx, tenant, JobRun, gone...); err != nil {
+		if err := i.o.Queue.Unschedule(ctx, tenant, JobRun, gone...); err != nil {
 			return err
 		}
 	}
 	if len(put) == 0 {
 		return nil
 	}
-	return s.o.Queue.Schedule(ctx, put...)
+	return i.o.Queue.Schedule(ctx, put...)
 }

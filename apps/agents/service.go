@@ -13,7 +13,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
-	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/text/fields"
@@ -56,12 +55,11 @@ type Tools interface {
 	RunTool(ctx context.Context, in Invocation, t ToolCall) (Result, error)
 }
 
-// Options configure a Service. All but Provider, Changes, Limits, Now and NewID are required.
+// Options configure a Service. All but Provider are required.
 type Options struct {
-	Store Store
-	Queue Queue
-	Apps  Apps
-	Tools Tools
+	Installed *Installed
+	Apps      Apps
+	Tools     Tools
 	// Provider runs language models; while it refuses with errs.Busy, a run waits. nil or ai.None:
 	// runs wait for a node that has one.
 	Provider ai.Provider
@@ -75,12 +73,7 @@ type Options struct {
 	// Bind sets what a tool can call, and returns what ends that. ctx has the actor that the tool
 	// runs as.
 	Bind func(ctx context.Context, in *Invocation, t ToolCall) (end func(), err error)
-	// Changes returns how often this process has changed the agents of a tenant: see cache.New.
-	Changes func(tenant string) uint64
-	Limits  Limits
-	Now     func() time.Time // default time.Now
-	NewID   func() string    // default UUIDv7
-	Feed    *entity.Changes  // nil: nobody listens
+	Feed *entity.Changes // nil: nobody listens
 }
 
 // Kind is the kind of agents in changes. The id of one is that of its app, a slash and its name.
@@ -89,10 +82,10 @@ const Kind entity.Kind = "agent"
 // Service implements the rules for agents over a Store.
 type Service struct {
 	o       Options
-	clock   clock.Clock
-	store   Store
-	agents  *cache.Cache[[]Agent] // by app
-	calling *limiter.Limiter      // of tools, by tenant
+	in      *Installed
+	clock   clock.Clock      // of in
+	store   Store            // of in
+	calling *limiter.Limiter // of tools, by tenant
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // by run, of this node
@@ -100,11 +93,10 @@ type Service struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	o.Limits = o.Limits.withDefaults()
+	in := o.Installed
 	return &Service{
-		o: o, clock: clock.New(o.Now, o.NewID), store: o.Store,
-		agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{},
-		calling: limiter.New(limiter.Options{PerKey: int64(o.Limits.Tools), Timeout: tryTime}),
+		o: o, in: in, clock: in.clock, store: in.o.Store, running: map[string]context.CancelCauseFunc{},
+		calling: limiter.New(limiter.Options{PerKey: int64(in.o.Limits.Tools), Timeout: tryTime}),
 	}
 }
 
@@ -116,7 +108,7 @@ type Unchecked struct{ s *Service }
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
 // Limits returns the limits in force.
-func (u Unchecked) Limits() Limits { return u.s.o.Limits }
+func (u Unchecked) Limits() Limits { return u.s.in.o.Limits }
 
 // Shown is an agent with what is known of its runs.
 type Shown struct {
@@ -179,7 +171,7 @@ func (s *Service) shown(ctx context.Context, app string, rows ...Agent) ([]Shown
 	if len(keys) == 0 { // none would be all
 		return all, nil
 	}
-	schedules, err := s.o.Queue.Schedules(ctx, rows[0].Tenant, JobRun, keys...)
+	schedules, err := s.in.o.Queue.Schedules(ctx, rows[0].Tenant, JobRun, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +213,7 @@ func (s *Service) override(ctx context.Context, tenant, app, name string, edit f
 	if err != nil {
 		return Shown{}, err
 	}
-	if err := s.reschedule(ctx, tenant, []Agent{was}, []Agent{now}); err != nil {
+	if err := s.in.reschedule(ctx, tenant, []Agent{was}, []Agent{now}); err != nil {
 		return Shown{}, err
 	}
 	all, err := s.shown(ctx, app, now)
@@ -365,7 +357,7 @@ func (s *Service) Trigger(ctx context.Context, app, name string, input json.RawM
 	if !agent.Settings().Enabled {
 		return Run{}, errs.New(errs.Conflict, "The agent is disabled.")
 	}
-	return s.start(ctx, Run{Tenant: a.Tenant, App: app, Agent: name, Trigger: ByHand, UserID: &a.User, Input: input})
+	return s.in.start(ctx, Run{Tenant: a.Tenant, App: app, Agent: name, Trigger: ByHand, UserID: &a.User, Input: input})
 }
 
 // ready returns why no agent of a tenant can run here.
@@ -405,7 +397,7 @@ func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step
 		return Run{}, nil, errs.New(errs.Conflict, "The run has ended already.")
 	}
 	s.store.AfterCommit(ctx, func() { s.stop(r.ID) })
-	if err := s.o.Queue.Hurry(ctx, a.Tenant, r.ID); err != nil { // its schedule waits for the job
+	if err := s.in.o.Queue.Hurry(ctx, a.Tenant, r.ID); err != nil { // its schedule waits for the job
 		return Run{}, nil, err
 	}
 	if r, err = s.store.AnyRun(ctx, a.Tenant, r.ID); err != nil {
@@ -465,7 +457,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 		if err != nil {
 			return err
 		}
-		if err := s.reschedule(ctx, tenant, all, nil); err != nil {
+		if err := s.in.reschedule(ctx, tenant, all, nil); err != nil {
 			return err
 		}
 		if err := s.store.DeleteApps(ctx, tenant, apps); err != nil {
@@ -486,5 +478,5 @@ func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 	); err != nil {
 		return 0, err
 	}
-	return s.store.Sweep(ctx, tenant, now.Add(-keptFor), s.o.Limits.Kept, s.o.Limits.Bytes)
+	return s.store.Sweep(ctx, tenant, now.Add(-keptFor), s.in.o.Limits.Kept, s.in.o.Limits.Bytes)
 }

@@ -7,19 +7,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Event is an event of an app, as a handler or tool has emitted it.
-type Event struct {
-	Tenant  string
-	ID      string
-	App     string // id
-	Name    string
-	Payload json.RawMessage
-	Depth   int // how many agents and events have started each other until it
-}
-
 // Listens reports whether an event of an app starts one of its agents.
-func (u Unchecked) Listens(ctx context.Context, tenant, app, event string) (bool, error) {
-	all, err := u.s.deployed(ctx, tenant, app)
+func (i *Installed) Listens(ctx context.Context, tenant, app, event string) (bool, error) {
+	all, err := i.deployed(ctx, tenant, app)
 	for _, a := range all {
 		if a.listens(event) {
 			return true, err
@@ -29,8 +19,8 @@ func (u Unchecked) Listens(ctx context.Context, tenant, app, event string) (bool
 }
 
 // deployed returns the agents of an app as they were a second ago at most.
-func (s *Service) deployed(ctx context.Context, tenant, app string) ([]Agent, error) {
-	return s.agents.Get(ctx, tenant, app, func() ([]Agent, error) { return s.store.Agents(ctx, tenant, app) })
+func (i *Installed) deployed(ctx context.Context, tenant, app string) ([]Agent, error) {
+	return i.agents.Get(ctx, tenant, app, func() ([]Agent, error) { return i.o.Store.Agents(ctx, tenant, app) })
 }
 
 // EventInput returns the input of a run that an event starts. It returns errs.Invalid for an event
@@ -47,15 +37,14 @@ func EventInput(event string, payload json.RawMessage) (json.RawMessage, error) 
 
 // Emitted starts a run of each agent that an event starts, in the transaction in ctx. Errors:
 // errs.Busy if too many runs of the app wait.
-func (u Unchecked) Emitted(ctx context.Context, e Event) error {
-	s := u.s
+func (i *Installed) Emitted(ctx context.Context, e Event) error {
 	if e.Depth > MaxDepth {
 		return errs.New(
 			errs.Invalid, "Agents and events have started each other %d deep, and no more are started.",
 			MaxDepth,
 		)
 	}
-	all, err := s.store.Agents(ctx, e.Tenant, e.App)
+	all, err := i.o.Store.Agents(ctx, e.Tenant, e.App)
 	if err != nil {
 		return err
 	}
@@ -67,7 +56,7 @@ func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 		if !a.listens(e.Name) {
 			continue
 		}
-		if _, err := s.start(ctx, Run{
+		if _, err := i.start(ctx, Run{
 			Tenant:  e.Tenant,
 			App:     e.App,
 			Agent:   a.Name,
@@ -83,35 +72,35 @@ func (u Unchecked) Emitted(ctx context.Context, e Event) error {
 }
 
 // start adds a run and its job, in the transaction in ctx or one of its own. Errors: errs.Busy.
-func (s *Service) start(ctx context.Context, r Run) (Run, error) {
-	waiting, err := s.store.Waiting(ctx, r.Tenant, r.App)
+func (i *Installed) start(ctx context.Context, r Run) (Run, error) {
+	waiting, err := i.o.Store.Waiting(ctx, r.Tenant, r.App)
 	if err != nil {
 		return Run{}, err
 	}
-	if waiting >= s.o.Limits.Waiting {
+	if waiting >= i.o.Limits.Waiting {
 		return Run{}, errs.New(
 			errs.Busy, "%d runs of the app's agents wait, and no more can be started until some have ended.",
 			waiting,
 		)
 	}
-	r = s.newRun(r)
-	return r, s.store.InTx(ctx, func(ctx context.Context) error {
-		if err := s.store.InsertRun(ctx, r.Tenant, r); err != nil {
+	r = i.newRun(r)
+	return r, i.o.Store.InTx(ctx, func(ctx context.Context) error {
+		if err := i.o.Store.InsertRun(ctx, r.Tenant, r); err != nil {
 			return err
 		}
-		return s.o.Queue.Put(ctx, Job{Tenant: r.Tenant, ID: r.ID, Kind: JobRun})
+		return i.o.Queue.Put(ctx, Job{Tenant: r.Tenant, ID: r.ID, Kind: JobRun})
 	})
 }
 
 // newRun sets what a new run has.
-func (s *Service) newRun(r Run) Run {
+func (i *Installed) newRun(r Run) Run {
 	if r.ID == "" {
-		r.ID = s.clock.NewID()
+		r.ID = i.clock.NewID()
 	}
 	if r.Input == nil {
 		r.Input = json.RawMessage("null")
 	}
-	r.CreatedAt = s.clock.Stamp()
+	r.CreatedAt = i.clock.Stamp()
 	r.UpdatedAt, r.State, r.Size = r.CreatedAt, Pending, len(r.Input)
 	return r
 }
@@ -150,7 +139,7 @@ func (s *Service) failed(ctx context.Context, r Run, why string) error {
 			return err
 		}
 	}
-	_, err = s.start(ctx, Run{
+	_, err = s.in.start(ctx, Run{
 		Tenant:  r.Tenant,
 		App:     r.App,
 		Agent:   next.Name,

@@ -15,6 +15,9 @@ type (
 	// Area is a folder of handlers.
 	Area = handlers.Area
 
+	// Event is an event of an app, as a handler or tool has emitted it.
+	Event = handlers.Event
+
 	// Invocation is one call of a handler.
 	Invocation = handlers.Invocation
 

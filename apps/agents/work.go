@@ -22,7 +22,7 @@ func (u Unchecked) Workers() []Worker {
 	s := u.s
 	return []Worker{{
 		Kind: JobRun, Off: ai.Configured(s.o.Provider) != nil, Tries: tries,
-		AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
+		AtOnce: s.in.o.Limits.AtOnce, PerTenant: s.in.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
 		Do: s.do, Dead: s.dead, Requeued: s.requeued,
 	}}
 }
@@ -152,7 +152,7 @@ func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	if busy, err := s.store.Unfinished(ctx, j.Tenant, of.App, of.Agent, ByCron); err != nil || busy {
 		return Run{}, err
 	}
-	run = s.newRun(Run{Tenant: j.Tenant, ID: j.ID, App: of.App, Agent: of.Agent, Trigger: ByCron})
+	run = s.in.newRun(Run{Tenant: j.Tenant, ID: j.ID, App: of.App, Agent: of.Agent, Trigger: ByCron})
 	if err := s.store.InsertRun(ctx, j.Tenant, run); err != nil {
 		return Run{}, err
 	}

@@ -192,8 +192,14 @@ type Apps interface {
 	// CheckRecords is CheckInternals for what only those may see who may change the app, also with a token
 	// that can only read.
 	CheckRecords(ctx context.Context, id string) (string, error)
+}
+
+// Agents are what events start. *agents.Installed implements it.
+type Agents interface {
 	// Listens reports whether an event of an app starts anything.
-	Listens(ctx context.Context, app, event string) (bool, error)
+	Listens(ctx context.Context, tenant, app, event string) (bool, error)
+	// Emitted starts what an event starts, in the transaction in ctx.
+	Emitted(ctx context.Context, e Emitted) error
 }
 
 // The bounds of rows.
@@ -230,17 +236,15 @@ const (
 	waitsFor = 30 * 24 * time.Hour // until nobody tries any more
 )
 
-// Options configure a Service. Store, Users, Inbox, Apps and Queue are required.
+// Options configure a Service. Store, Users, Inbox, Apps, Agents and Queue are required.
 type Options struct {
 	Store  Store
 	Users  Users
 	Inbox  Inbox
 	Apps   Apps
+	Agents Agents
 	Queue  Queue
 	Sender Sender // nil: e-mails stay pending
-	// Start starts what an event starts, in the transaction in ctx; nil: events that start
-	// something stay pending.
-	Start  func(ctx context.Context, e Event) error
 	Limits Limits
 	Feed   *entity.Changes  // nil: nobody listens
 	Now    func() time.Time // default time.Now

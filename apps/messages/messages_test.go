@@ -29,6 +29,8 @@ type fixture struct {
 	full  error    // of the inbox
 	jobs  []queue.Job
 	store messages.Store
+
+	started func(messages.Emitted) error // nil: nothing is started
 }
 
 func (f *fixture) DisplayNames(_ context.Context, names []string) (map[string]*string, error) {
@@ -82,15 +84,22 @@ func (f *fixture) Put(_ context.Context, jobs ...queue.Job) error {
 	return nil
 }
 
-func (f *fixture) Listens(_ context.Context, _, event string) (bool, error) {
+func (f *fixture) Listens(_ context.Context, _, _, event string) (bool, error) {
 	return event == "order.paid", nil
+}
+
+func (f *fixture) Emitted(_ context.Context, e messages.Emitted) error {
+	if f.started == nil {
+		return nil
+	}
+	return f.started(e)
 }
 
 func newFixture(t *testing.T, limits messages.Limits) *fixture {
 	f := &fixture{now: time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)}
 	f.store = bunstore.New(dbtest.SQLite(t))
 	f.Service = messages.New(messages.Options{
-		Store: f.store, Users: f, Inbox: f, Apps: f, Queue: f, Limits: limits,
+		Store: f.store, Users: f, Inbox: f, Apps: f, Agents: f, Queue: f, Limits: limits,
 		Now: func() time.Time { return f.now },
 		NewID: func() string {
 			f.ids++

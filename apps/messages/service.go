@@ -54,7 +54,7 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 		return was, err
 	}
 	e.Depth = callOf(ctx).Depth
-	listens, err := s.o.Apps.Listens(ctx, app, event)
+	listens, err := s.o.Agents.Listens(ctx, a.Tenant, app, event)
 	if err != nil {
 		return Event{}, err
 	}

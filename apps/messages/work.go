@@ -41,8 +41,8 @@ const (
 // tries is how often an e-mail is tried.
 const tries = 3
 
-// Workers returns what carries out e-mails, if there is a Sender, and events, if there is
-// Options.Start. Otherwise their jobs wait for a node that has it.
+// Workers returns what carries out events and, if there is a Sender, e-mails. Otherwise their jobs
+// wait for a node that has one.
 func (u Unchecked) Workers() []Worker {
 	s := u.s
 	return []Worker{
@@ -52,7 +52,6 @@ func (u Unchecked) Workers() []Worker {
 		},
 		{
 			Kind:     JobEvent,
-			Off:      s.o.Start == nil,
 			InTx:     true,
 			Batch:    50,
 			DoBatch:  s.start,
@@ -158,7 +157,14 @@ func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 	}
 	slices.SortFunc(all, func(a, b Event) int { return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID)) })
 	for _, e := range all {
-		err := s.o.Start(ctx, e)
+		err := s.o.Agents.Emitted(ctx, Emitted{
+			Tenant:  e.Tenant,
+			ID:      e.ID,
+			App:     e.App,
+			Name:    e.Name,
+			Payload: e.Payload,
+			Depth:   e.Depth,
+		})
 		if errs.CodeOf(err) == errs.Busy {
 			err = queue.Later(err, min(max(now.Sub(e.CreatedAt), minBusy), maxBusy))
 		}

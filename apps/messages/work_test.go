@@ -38,7 +38,13 @@ func (p *post) Send(_ context.Context, m messages.Mail) error {
 // once.
 func TestCarriedOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		is, f, db := is.New(t), &fixture{}, open(t)
+		is, db, started := is.New(t), open(t), map[string]int{}
+		f := &fixture{started: func(e messages.Emitted) error {
+			if started[e.Name]++; started[e.Name] == 1 {
+				return errors.New("not yet")
+			}
+			return nil
+		}}
 		q := queue.New(queue.Options{
 			Store: queuestore.New(db),
 			Log:   slog.New(slog.DiscardHandler),
@@ -50,15 +56,8 @@ func TestCarriedOut(t *testing.T) {
 				"never@x.example": errs.New(errs.Invalid, "No such user."),
 			},
 		}
-		started := map[string]int{}
 		s := messages.New(messages.Options{
-			Store: bunstore.New(db), Users: f, Inbox: f, Apps: f, Queue: q, Sender: p,
-			Start: func(_ context.Context, e messages.Event) error {
-				if started[e.Name]++; started[e.Name] == 1 {
-					return errors.New("not yet")
-				}
-				return nil
-			},
+			Store: bunstore.New(db), Users: f, Inbox: f, Apps: f, Agents: f, Queue: q, Sender: p,
 		})
 		is.NoErr(q.Add(s.Unchecked().Workers()...))
 		ctx, stop := context.WithCancel(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}))

@@ -8,7 +8,6 @@ package conversation
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/content/datasets"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -50,13 +49,6 @@ type Use struct {
 	user   string    // Input.User
 }
 
-// Entity is an entity that an assistant refers to, as the caller sees it.
-type Entity struct {
-	Name        string
-	Description string
-	Data        json.RawMessage // of a file: what has its text
-}
-
 // Options configure a Service. All but Skills and Log are required.
 type Options struct {
 	Provider ai.Provider
@@ -66,12 +58,10 @@ type Options struct {
 	Extract func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
 	// Assistants has the assistants.
 	Assistants *assistants.Service
+	Content    *content.Service
 	Datasets   *datasets.Service
 	// Expand replaces the references to AI instructions in a text: *aiinstr.Service has it.
 	Expand func(ctx context.Context, text string) (expanded string, unknown []string, err error)
-	// Entity returns an entity that the caller may see, but no assistant. Errors: errs.NotFound;
-	// errs.Forbidden.
-	Entity func(ctx context.Context, key entity.Key) (Entity, error)
 	Log    *slog.Logger // default slog.Default
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -96,9 +95,9 @@ func (f *files) list(ctx context.Context, c ai.ToolCall) (string, error) {
 		if in.Start > 0 || r.EntityType != kindFile {
 			continue
 		}
-		e, err := f.s.o.Entity(ctx, entity.Key{Kind: kindFile, ID: r.EntityID})
+		e, err := f.s.o.Content.Seen(ctx, kindFile, r.EntityID)
 		if err == nil {
-			fmt.Fprintf(&b, "%s%s (%s)\n", referencedPrefix, r.EntityID, oneLine(e.Name))
+			fmt.Fprintf(&b, "%s%s (%s)\n", referencedPrefix, r.EntityID, oneLine(e.Ref.Name))
 		} else if !toldToModel(err) {
 			return "", err
 		}
@@ -191,7 +190,7 @@ func (f *files) referenced(ctx context.Context, id string) (document, error) {
 	if !known {
 		return document{}, errs.New(errs.NotFound, "There is no such file.")
 	}
-	e, err := f.s.o.Entity(ctx, entity.Key{Kind: kindFile, ID: id})
+	e, err := f.s.o.Content.Seen(ctx, kindFile, id)
 	if err != nil {
 		return document{}, err
 	}

@@ -173,8 +173,8 @@ func (s *Service) readRows(ctx context.Context, all []*known, had int) error {
 
 // reference is an entity that an assistant refers to.
 type reference struct {
-	kind, label string
-	Entity
+	kind, label       string
+	Name, Description string
 }
 
 // references returns the entities that an assistant refers to and the caller may see, and how many
@@ -191,25 +191,25 @@ func (s *Service) references(ctx context.Context, as assistants.Assistant) (all 
 		return nil, 0, err
 	}
 	for _, r := range as.References {
-		e := Entity{}
+		told := reference{kind: r.EntityType, label: r.Label}
 		if r.EntityType == string(assistants.Kind) {
 			v, ok := seen[r.EntityID]
 			if !ok {
 				hidden++
 				continue
 			}
-			if e.Name = v.Name; v.Description != nil {
-				e.Description = *v.Description
+			if told.Name = v.Name; v.Description != nil {
+				told.Description = *v.Description
 			}
-		} else if e, err = s.o.Entity(ctx, entity.Key{Kind: entity.Kind(r.EntityType), ID: r.EntityID}); err != nil {
-			if !toldToModel(err) {
-				return nil, 0, err
-			}
+		} else if e, err := s.o.Content.Seen(ctx, entity.Kind(r.EntityType), r.EntityID); err == nil {
+			told.Name, told.Description = e.Ref.Name, e.Description // the data is not told
+		} else if toldToModel(err) {
 			hidden++
 			continue
+		} else {
+			return nil, 0, err
 		}
-		e.Data = nil // which is not told
-		all = append(all, reference{r.EntityType, r.Label, e})
+		all = append(all, told)
 	}
 	return all, hidden, nil
 }

@@ -98,7 +98,7 @@ type Stored struct {
 	Version string          // changes with Data
 }
 
-// Content looks up datasets.
+// Content looks up datasets. *content.Service implements it.
 type Content interface {
 	// Dataset returns a dataset that the caller may see, found by id or natural id. It returns
 	// errs.NotFound if there is none.

@@ -62,7 +62,7 @@ type events struct {
 }
 
 // listening has each event start something.
-type listening struct{}
+type listening struct{ db *bun.DB }
 
 func (listening) CheckInternals(context.Context, string) (string, error) {
 	return "", errs.New(errs.NotFound, "App not found.")
@@ -72,16 +72,14 @@ func (l listening) CheckRecords(ctx context.Context, id string) (string, error) 
 	return l.CheckInternals(ctx, id)
 }
 
-func (listening) Listens(context.Context, string, string) (bool, error) { return true, nil }
+func (listening) Listens(context.Context, string, string, string) (bool, error) { return true, nil }
 
-// effect is the trivial work of an event, in the transaction that removes its job.
-func effect(db *bun.DB) func(context.Context, messages.Event) error {
-	return func(ctx context.Context, e messages.Event) error {
-		return bunx.WriteOne(ctx, db, e.Tenant, func(ctx context.Context, c bunx.Conn) error {
-			_, err := c.Exec(ctx, `INSERT INTO bench_effects (event_id) VALUES ($1)`, e.ID)
-			return err
-		})
-	}
+// Emitted is the trivial work of an event, in the transaction that removes its job.
+func (l listening) Emitted(ctx context.Context, e messages.Emitted) error {
+	return bunx.WriteOne(ctx, l.db, e.Tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO bench_effects (event_id) VALUES ($1)`, e.ID)
+		return err
+	})
 }
 
 func newEvents(db *bun.DB, sink string, node queue.Node) (*events, error) {
@@ -89,10 +87,10 @@ func newEvents(db *bun.DB, sink string, node queue.Node) (*events, error) {
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	e.queue = queue.New(queue.Options{Store: e.store, Node: node, Log: quiet})
 	e.Service = messages.New(messages.Options{
-		Store: messagestore.New(db),
-		Apps:  listening{},
-		Queue: e.queue,
-		Start: effect(db),
+		Store:  messagestore.New(db),
+		Apps:   listening{db},
+		Agents: listening{db},
+		Queue:  e.queue,
 	})
 	workers := e.Unchecked().Workers()
 	for i := range workers {

@@ -31,7 +31,7 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		if !d.WithoutWorkspaces {
-			if err := app.CheckDelete(ctx, d.ID); err != nil {
+			if err := app.Tenants.Unchecked().CheckDelete(ctx, d.ID); err != nil {
 				return err
 			}
 		}
@@ -66,9 +66,12 @@ func (d *tenantDeleteCommand) delete(ctx context.Context, t terminal, app *tenan
 	defer p.finish()
 	p.begin("deleting", 0)
 	rows := 0
-	err := app.Tenants.Unchecked().Delete(ctx, d.ID, func(n int) {
-		rows += n
-		p.name(fmt.Sprintf("deleting, %d rows", rows))
+	err := app.Tenants.Unchecked().Delete(ctx, d.ID, tenants.DeleteOptions{
+		Leave: d.WithoutWorkspaces,
+		Progress: func(n int) {
+			rows += n
+			p.name(fmt.Sprintf("deleting, %d rows", rows))
+		},
 	})
 	if interruption(ctx, err) != nil {
 		return interrupted("nobody can use the tenant any more: delete it again for the rest, or a running server " +

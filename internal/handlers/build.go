@@ -168,7 +168,7 @@ func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area
 		}
 	}
 	if s.o.Check != nil {
-		if err := s.o.Check(ctx, app, r); err != nil {
+		if err := s.o.Check(r); err != nil {
 			return err
 		}
 	}

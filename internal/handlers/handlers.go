@@ -63,6 +63,16 @@ type Route struct {
 	program *jsvm.Program // of a draft, which is not stored
 }
 
+// Event is an event of an app, as a handler or tool has emitted it.
+type Event struct {
+	Tenant  string
+	ID      string
+	App     string // id
+	Name    string
+	Payload json.RawMessage
+	Depth   int // how many agents and events have started each other until it
+}
+
 // DefaultTime is how long a handler without config.timeout may run, and MaxTime the highest
 // config.timeout.
 const (
@@ -167,7 +177,7 @@ type Options struct {
 	MaxTime time.Duration
 	// Check returns errs.Invalid for a route that cannot be deployed, such as one whose config is
 	// wrong; nil checks nothing.
-	Check func(ctx context.Context, app App, r Route) error
+	Check func(r Route) error
 	// Files returns the files of an app or draft, and their version, which changes with the files
 	// that a script can have. Drafts need it.
 	Files func(ctx context.Context, app App) (files fs.FS, version string, err error)

@@ -184,7 +184,7 @@ func TestBuildFindsRoutes(t *testing.T) {
 
 func TestBuildRefuses(t *testing.T) {
 	s := handlers.New(handlers.Options{Store: newStore(),
-		Runtime: newRuntime(t), Check: func(_ context.Context, _ handlers.App, r handlers.Route) error {
+		Runtime: newRuntime(t), Check: func(r handlers.Route) error {
 			if strings.Contains(string(r.Config), "wrong") {
 				return errs.New(errs.Invalid, "%s:1:1: checked", r.File)
 			}

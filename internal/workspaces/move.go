@@ -21,6 +21,12 @@ func (s *Service) Engine() string {
 	return s.o.Driver.Engine()
 }
 
+// CheckReachable returns the errors of Reachable.
+func (s *Service) CheckReachable(ctx context.Context, tenant string) error {
+	_, err := s.Reachable(ctx, tenant)
+	return err
+}
+
 // Reachable returns how many workspaces a tenant has. It returns errs.Conflict, with what to do, if
 // they are of another engine, or in another place, than those of this server.
 func (s *Service) Reachable(ctx context.Context, tenant string) (n int, err error) {

@@ -4,6 +4,8 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
@@ -41,6 +44,65 @@ type Store struct {
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB, newID func() string) *Store { return &Store{db: db, newID: newID} }
+
+// Kept is how long changes are kept.
+const Kept = 7 * 24 * time.Hour
+
+// mostForgotten is how many changes of a sort go in the transaction that deletes users. Others are
+// left to jobs, as those of kindForgotten, whose ids are the usernames.
+const (
+	mostForgotten             = 250
+	kindForgotten entity.Kind = "changes-of-user"
+)
+
+// Hooks returns what the feed does with its rows, and announces to feed what hooks tell of. Rows
+// are swept and forgotten also when none are kept any more. later has what is left removed by jobs.
+func (s *Store) Hooks(
+	feed *entity.Changes, later func(ctx context.Context, tenant string, of ...entity.Key) error, times clock.Clock,
+) entity.Hooks {
+	return entity.Hooks{
+		Renamed: func(ctx context.Context, tenant string, names map[string]string) error {
+			if err := s.RenameUsers(ctx, tenant, names); err != nil {
+				return err
+			}
+			var was, is []entity.Key
+			for _, old := range slices.Sorted(maps.Keys(names)) {
+				was = append(was, entity.Key{Kind: entity.KindUser, ID: old})
+				is = append(is, entity.Key{Kind: entity.KindUser, ID: names[old]})
+			}
+			return errors.Join(
+				feed.Each(ctx, tenant, entity.ActionDelete, was...), feed.Each(ctx, tenant, entity.ActionCreate, is...),
+			)
+		},
+		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+			left, err := s.Forget(ctx, tenant, entity.IDs(gone, entity.KindUser), times.Now(), mostForgotten)
+			if err == nil && len(left) > 0 {
+				err = later(ctx, tenant, entity.Keys(kindForgotten, left...)...)
+			}
+			if err != nil {
+				return err
+			}
+			return feed.Each(ctx, tenant, entity.ActionDelete, gone...)
+		},
+		Reassigned: func(ctx context.Context, tenant string, moved ...entity.Ref) error {
+			all := make([]entity.Key, len(moved))
+			for i, r := range moved {
+				all[i] = entity.Key{Kind: r.Kind, ID: r.ID}
+			}
+			return feed.Each(ctx, tenant, entity.ActionUpdate, all...)
+		},
+		RemoveRest: func(ctx context.Context, tenant string, of entity.Key, n int) (bool, error) {
+			if of.Kind != kindForgotten {
+				return false, nil
+			}
+			return s.RemoveRest(ctx, tenant, of.ID, n)
+		},
+		Due: []entity.Due{{Table: "tc_changes", Column: "created_at", Age: Kept}},
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return s.Sweep(ctx, tenant, times.Now().Add(-Kept))
+		},
+	}
+}
 
 // pending are the changes of one transaction. It implements bunx.LastWrite.
 type pending struct {
