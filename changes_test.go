@@ -20,7 +20,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // listening opens an App that keeps changes and has what c says.
@@ -259,6 +261,105 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 		is.Equal(string(page.Rows[2].After), edited)
 		is.Equal(string(page.Rows[3].Before), edited)
 		is.Equal(string(page.Rows[4].After), color)
+	})
+}
+
+// TestChangesInTransactionOfHost: the changes are part of a transaction of the host, and After is
+// called by Committed.
+func TestChangesInTransactionOfHost(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx, db := is.New(t), as(t.Context(), "acme"), opener(t)
+		var heard []entity.Change
+		app := listening(t, db, tenantcontent.Config{
+			After: []func(context.Context, entity.Change){func(_ context.Context, c entity.Change) {
+				heard = append(heard, c)
+			}},
+		})
+		for _, commit := range []bool{false, true} {
+			tx, err := db.BeginTx(ctx, nil)
+			is.NoErr(err)
+			within, err := tenantcontent.WithTx(ctx, tx)
+			is.NoErr(err)
+			_, err = app.Colors.Put(within, "a", "#aaa")
+			is.NoErr(err)
+			if !commit {
+				is.NoErr(tx.Rollback())
+				got, _ := changed(t, app, "acme", 0)
+				is.Equal(len(got), 0)
+				is.Equal(len(heard), 0)
+				continue
+			}
+			is.NoErr(tx.Commit())
+			is.Equal(len(heard), 0)
+			is.NoErr(tenantcontent.Committed(within))
+			got, page := changed(t, app, "acme", 0)
+			is.Equal(got, []string{"create color a by jo"})
+			is.Equal(len(heard), 1)
+			is.Equal(heard[0].After, page.Rows[0].After)
+		}
+	})
+}
+
+// TestChangesOfDeletedUserGoInSteps: the transaction that deletes a user with many changes removes
+// few of them. Nobody sees the others from then on, also when there is a user of the name again,
+// and a job removes them.
+func TestChangesOfDeletedUserGoInSteps(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
+		app := listening(t, db, tenantcontent.Config{})
+		for _, user := range []string{"jo", "other"} {
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", user, password)
+			is.NoErr(err)
+		}
+		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})
+		_, start := changed(t, app, "acme", 0)
+		const many = 700
+		is.NoErr(app.InTx(jo, func(ctx context.Context) error {
+			for i := range many {
+				if _, err := app.Colors.Put(ctx, fmt.Sprint("color ", i), "#fff"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		_, err := app.Colors.Put(other, "kept", "#fff")
+		is.NoErr(err)
+		_, before := changed(t, app, "acme", start.Next)
+		is.Equal(len(before.Rows), many+1)
+		left := func() (n int) {
+			ctx, c := bunx.For(t.Context(), db, "acme")
+			made := c.Row(ctx, `SELECT count(*) FROM tc_changes WHERE tenant_id = $1 AND username = 'jo'`, "acme")
+			is.NoErr(made.Scan(&n))
+			return n
+		}
+		is.NoErr(app.Principals.DeleteUser(other, "jo", ""))
+		is.Equal(left(), many-250)
+		seen := []string{"create color kept by other", "delete user jo by other"}
+		got, _ := changed(t, app, "acme", start.Next)
+		is.Equal(got, seen)
+		got, _ = changed(t, app, "acme", 0)
+		is.Equal(got, append([]string{"create user other by "}, seen...))
+		time.Sleep(time.Millisecond) // what comes is of a later microsecond
+		_, err = app.Principals.CreateUser(other, principals.User{Username: "jo", Enabled: true}, "")
+		is.NoErr(err)
+		_, err = app.Colors.Put(jo, "again", "#fff")
+		is.NoErr(err)
+		seen = append(seen, "create user jo by other", "create color again by jo")
+		got, _ = changed(t, app, "acme", start.Next)
+		is.Equal(got, seen)
+
+		_, err = app.Tenants.Unchecked().Rekey(t.Context()) // dbtest adds tenants without a key check
+		is.NoErr(err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- app.Run(ctx) }()
+		for until := time.Now().Add(time.Minute); left() > 1; time.Sleep(20 * time.Millisecond) {
+			is.True(time.Now().Before(until))
+		}
+		stop()
+		is.NoErr(<-ended)
+		got, _ = changed(t, app, "acme", start.Next)
+		is.Equal(got, seen)
 	})
 }
 

@@ -73,7 +73,8 @@ func (a *api) show(
 	if err != nil || who.Tenant != tenant {
 		who = actor.Actor{Tenant: tenant, User: "-"}
 	}
-	who.Superuser, who.AI, who.ReadOnly = true, true, false
+	who.Superuser, who.AI = true, true
+	who.ReadOnly = of.Kind == sessions.KindWebhookToken // which sees no keys
 	answer, err := a.Get(ctx, path, who)
 	if err != nil || answer.Body == nil {
 		return "", nil, err

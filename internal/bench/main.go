@@ -67,6 +67,8 @@ type measurement struct {
 var measurements = []measurement{
 	{"read one color", readOne},
 	{"upsert one color", upsertOne},
+	{"color written, its change kept", keepColor},
+	{"report written, its change kept", keepReport},
 	{"color unchanged (304)", unchangedSmall},
 	{"dataset of 1 MiB unchanged (304)", unchangedLarge},
 	{"inserts of one tenant", insertMany},

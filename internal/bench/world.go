@@ -35,6 +35,7 @@ type world struct {
 	ours     string // host:port
 	bare     string
 	token    string
+	key      string          // Config.SecretKey
 	admin    context.Context // carries the superuser of tenant default
 	ends     []func() error
 	modelURL string // of the model's server
@@ -44,7 +45,7 @@ type world struct {
 const password = "bench-password"
 
 func newWorld(ctx context.Context, engine string) (*world, error) {
-	w := &world{engine: engine}
+	w := &world{engine: engine, key: tenantcontent.NewSecretKey()}
 	var err error
 	if w.url, err = w.database(ctx); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	w.app, err = tenantcontent.Open(tenantcontent.Config{
 		Scripts:   javascript.New(javascript.Options{}),
 		DB:        w.db,
-		SecretKey: tenantcontent.NewSecretKey(),
+		SecretKey: w.key,
 		Log:       quiet,
 		AI:        models,
 	})
