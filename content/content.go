@@ -361,7 +361,7 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken
 // slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
-	if of := (entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+	if of := updated(kind, id); s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, func(e Entity) string {
 			return e.ID
 		}, func(ctx context.Context) (Entity, error) { return s.Update(ctx, kind, id, edit) })
@@ -375,6 +375,9 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 		if err := may(a, was); err != nil {
 			return err
 		}
+		if s.feed != nil {
+			s.feed.Was(ctx, was)
+		}
 		if err := edit(e); err != nil {
 			return err
 		}
@@ -385,6 +388,11 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 		}
 		return e.checkRows(was.Data)
 	})
+}
+
+// updated is the Subject of Update, which reads what it changes.
+func updated(kind entity.Kind, id string) entity.Subject {
+	return entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate, TellsBefore: true}
 }
 
 func (s *Service) update(

@@ -93,12 +93,16 @@ type Subject struct {
 	// not known yet.
 	ID     string
 	Action Action
+	// TellsBefore reports that the write calls Changes.Was, so that the entity need not be read
+	// before.
+	TellsBefore bool
 }
 
 // recording is a Record that runs. It is in the context of its write.
 type recording struct {
 	of     Subject
 	id     string     // the id of the entity, as its row has it
+	was    any        // what Was got
 	within *recording // the Record that it is a part of, nil for none
 }
 
@@ -136,6 +140,14 @@ func (r *recording) has(k Key) bool {
 //	}
 func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
 	return c != nil && !recordingIn(ctx).has(Key{Kind: of.Kind, ID: of.ID})
+}
+
+// Was tells the Record that runs in ctx what the entity of its Subject is before the write, as
+// TellsBefore has promised.
+func (c *Changes) Was(ctx context.Context, row any) {
+	if r := recordingIn(ctx); c != nil && r != nil && r.of.TellsBefore {
+		r.was = row
+	}
 }
 
 // Record runs write in a transaction and announces the change. made returns the id of the entity
@@ -185,7 +197,7 @@ func record[T any](
 			change.Actor = of.ID
 		}
 		key, missing := Key{Kind: of.Kind, ID: of.ID}, false
-		if of.ID != "" && of.Action != ActionCreate && of.Action != ActionLogin {
+		if of.ID != "" && of.Action != ActionCreate && of.Action != ActionLogin && !of.TellsBefore {
 			id, before, err := c.show(ctx, tenant, key, nil)
 			if missing = errs.CodeOf(err) == errs.NotFound; err != nil && !missing {
 				return err
@@ -194,9 +206,15 @@ func record[T any](
 				change.ID = id
 			}
 		}
-		v, err = write(context.WithValue(ctx, recordingKey{}, &recording{of, change.ID, recordingIn(ctx)}))
+		in := &recording{of: of, id: change.ID, within: recordingIn(ctx)}
+		v, err = write(context.WithValue(ctx, recordingKey{}, in))
 		if err != nil {
 			return err
+		}
+		if in.was != nil {
+			if change.ID, change.Before, err = c.show(ctx, tenant, key, in.was); err != nil {
+				return err
+			}
 		}
 		if made != nil {
 			key.ID = made(v)

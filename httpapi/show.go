@@ -60,21 +60,24 @@ func (a *api) show(
 	if c, ok := row.(colors.Color); ok {
 		return encoded(colorRoutes{a}.color(c), "", "key")
 	}
-	at, ok := shownAt[of.Kind]
-	if !ok {
-		i := slices.IndexFunc(content.Kinds(), func(k content.KindInfo) bool { return k.Kind == of.Kind })
-		if i < 0 || slices.Contains(a.HostKinds, of.Kind) {
-			return "", nil, nil
-		}
-		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"
-	}
-	path := fillPath(at.path, of.ID)
 	who, err := actor.From(ctx)
 	if err != nil || who.Tenant != tenant {
 		who = actor.Actor{Tenant: tenant, User: "-"}
 	}
 	who.Superuser, who.AI = true, true
 	who.ReadOnly = of.Kind == sessions.KindWebhookToken // which sees no keys
+	at, ok := shownAt[of.Kind]
+	if !ok {
+		i := slices.IndexFunc(content.Kinds(), func(k content.KindInfo) bool { return k.Kind == of.Kind })
+		if i < 0 || slices.Contains(a.HostKinds, of.Kind) {
+			return "", nil, nil
+		}
+		if e, ok := row.(content.Entity); ok {
+			return encoded(entityKind{api: a, KindInfo: content.Kinds()[i]}.resource(who, e), "", "id")
+		}
+		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"
+	}
+	path := fillPath(at.path, of.ID)
 	answer, err := a.Get(ctx, path, who)
 	if err != nil || answer.Body == nil {
 		return "", nil, err
