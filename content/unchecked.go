@@ -18,11 +18,16 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 // returns errs.NotFound if there is no such entity.
 func (u Unchecked) SetSystem(
 	ctx context.Context, tenant string, kind entity.Kind, id string, system bool,
-) (Entity, error) {
-	return u.s.update(ctx, tenant, kind, id, func(e *Entity) error {
-		e.System, e.UpdatedAt = system, u.s.clock.Stamp()
-		return nil
+) (e Entity, err error) {
+	of := entity.Subject{Kind: kind, ID: id, Action: entity.ActionUpdate}
+	err = u.s.feed.In(ctx, nil, tenant, of, func(ctx context.Context) error {
+		e, err = u.s.update(ctx, tenant, kind, id, func(e *Entity) error {
+			e.System, e.UpdatedAt = system, u.s.clock.Stamp()
+			return nil
+		})
+		return err
 	})
+	return e, err
 }
 
 // Types returns the entity.Type of each ready kind, in the order of Kinds, except those that
