@@ -1,8 +1,8 @@
-// Package ai is the seam to language models: the interface that chats, assistants and agents call,
-// and the values that it exchanges.
+// Package ai defines the interface to language models that chats, assistants and agents call, and
+// the values that it exchanges.
 //
 // ai/openai implements it for servers with OpenAI's API, and internal/chat runs conversations with
-// tools on it. A host can bring a Provider of its own, which must pass aitest.TestProvider.
+// tools on it. A host can implement its own Provider, which must pass aitest.TestProvider.
 package ai
 
 import (
@@ -18,47 +18,45 @@ import (
 
 // Provider runs language models. Its methods may be called by several goroutines at once.
 type Provider interface {
-	// Chat has a model continue a conversation, and calls emit with the parts of its answer as they
-	// come, one after the other. It returns an error of emit as it is, and the cause of ctx if that
-	// ends.
+	// Chat has a model continue a conversation, and calls emit with each part of the answer as it
+	// arrives. It returns an error of emit unchanged, and the cause of ctx if ctx ends.
 	//
-	// Errors: errs.Invalid for a request that the model cannot answer, such as one that is too
-	// long, or for a model that there is not; errs.Unavailable if the answer did not come, or ended
-	// early, which an errs.RetryAfter can be wrapped in. Parts may have been emitted by then. No
-	// error has the key of the model's server in its text.
+	// Errors: errs.Invalid for an unknown model, or a request that the model cannot answer, such as
+	// one that is too long; errs.Unavailable if the answer did not arrive or ended early. An
+	// errs.Unavailable can wrap an errs.RetryAfter. Parts may have been emitted before an error.
+	// The text of an error does not contain the key of the model's server.
 	Chat(ctx context.Context, r Request, emit func(Part) error) (Answer, error)
 }
 
 // Imager is a Provider that makes images.
 type Imager interface {
-	// Image makes an image. Errors: as Provider.Chat.
+	// Image makes an image. It returns errors as Provider.Chat does.
 	Image(ctx context.Context, r ImageRequest) (Image, error)
 }
 
 // Lister is a Provider that has a fixed list of models.
 type Lister interface {
-	// Models returns the names that Request.Model can have, the default one first.
+	// Models returns the possible values of Request.Model, the default first.
 	Models() []string
 }
 
 // Request is a conversation that a model is to continue.
 type Request struct {
-	Model     string    // "" for the default one
+	Model     string    // "": the default model
 	Messages  []Message // at least one
-	Tools     []Tool    // what the model may call; their names are distinct
-	MaxTokens int       // of the answer at most; 0 for the model's own limit
+	Tools     []Tool    // tools that the model may call; their names are distinct
+	MaxTokens int       // most tokens of the answer; 0: the model's limit
 	JSON      bool      // the answer must be one JSON object, which a message demands
-	User      string    // a Pseudonym of the user, for the provider's records of abuse; "" for none
+	User      string    // a Pseudonym of the user, for the provider's records of abuse, or ""
 }
 
-// Pseudonym returns a name for Request.User that does not show what identifies the user: a digest
-// of it.
+// Pseudonym returns a digest of identity for Request.User, which does not reveal the user.
 func Pseudonym(identity ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Role is who a message is from.
+// Role is the author of a message.
 type Role string
 
 // The roles.
@@ -88,14 +86,14 @@ type Image struct {
 type Tool struct {
 	Name        string // [A-Za-z0-9_-]{1,64}
 	Description string
-	Parameters  json.RawMessage // JSON Schema of an object; nil for no parameters
+	Parameters  json.RawMessage // JSON Schema of an object; nil: it has no parameters
 }
 
 // ToolCall is a request of a model to call a tool.
 type ToolCall struct {
 	ID        string
 	Name      string
-	Arguments string // as the model wrote them: mostly, but not always, a JSON object
+	Arguments string // as the model wrote them: usually a JSON object
 }
 
 // Object returns the arguments of a call, {} if there are none. It returns errs.Invalid if they are
@@ -109,15 +107,15 @@ func (c ToolCall) Object() (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// Part is a part of an answer: a piece of text, a piece of what the model has thought before it, or
-// a complete call.
+// Part is a part of an answer: some text, some reasoning of the model before the text, or a
+// complete call.
 type Part struct {
 	Text      string
 	Reasoning string // is not part of the answer
 	ToolCall  *ToolCall
 }
 
-// Finish is why an answer ended.
+// Finish is the reason why an answer ended.
 type Finish string
 
 // The reasons.
@@ -125,17 +123,17 @@ const (
 	Stopped  Finish = "stop"       // the answer is complete
 	Calls    Finish = "tool-calls" // the model waits for the results of its calls
 	Length   Finish = "length"     // the answer was cut at MaxTokens, or at the model's own limit
-	Filtered Finish = "filtered"   // the provider left the rest out
+	Filtered Finish = "filtered"   // the provider withheld the rest
 )
 
-// Answer is what is known of an answer when it has ended.
+// Answer describes an answer after its end.
 type Answer struct {
 	Model  string // as the model's server names it
 	Finish Finish
 	Usage  Usage
 }
 
-// Usage is what requests have used up. Servers that do not count leave it zero.
+// Usage is the number of tokens that requests have used. It is zero if the server does not count.
 type Usage struct {
 	InputTokens, OutputTokens int
 }
@@ -147,13 +145,13 @@ func (u Usage) Plus(v Usage) Usage {
 
 // ImageRequest describes an image.
 type ImageRequest struct {
-	Model  string // "" for the default one
+	Model  string // "": the default model
 	Prompt string
-	Size   string // such as 1024x1024; "" for the model's own
+	Size   string // such as 1024x1024; "": the model's default
 	User   string // see Request.User
 }
 
-// None is the Provider of a program without one.
+// None is the Provider of a program without a model.
 type None struct{}
 
 // Chat returns errs.Unavailable with a sentence about how to configure a provider.
@@ -165,7 +163,7 @@ func (None) Chat(context.Context, Request, func(Part) error) (Answer, error) {
 	)
 }
 
-// Configured returns the error of None if there is no provider, else nil.
+// Configured returns the error of None if p is nil or None, else nil.
 func Configured(p Provider) error {
 	if _, none := p.(None); !none && p != nil {
 		return nil

@@ -23,7 +23,7 @@ func post(url, body string) (status int, text string, err error) {
 	return res.StatusCode, string(raw), err
 }
 
-// TestEndOfScript: requests behind the last turn fail.
+// TestEndOfScript: requests after the last turn fail.
 func TestEndOfScript(t *testing.T) {
 	is := is.New(t)
 	s := aitest.NewServer(aitest.Turn{Status: 429, Body: "slow"})

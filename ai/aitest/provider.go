@@ -14,13 +14,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Key is what TestProvider looks for in errors: the provider must send it to the server as its key,
-// if that has one.
+// Key is the key that the provider must use, if its server needs one. TestProvider checks that
+// errors do not contain it.
 const Key = "sk-test-0123456789"
 
-// TestProvider checks a Provider. open returns one whose server answers with the turns: that of
-// NewServer, or for another wire format one that does the same. The provider is to wait a second at
-// most for a server that sends nothing.
+// TestProvider checks a Provider. open returns a Provider whose server answers with the turns: the
+// server of NewServer, or an equivalent one for another wire format. The Provider must wait at most
+// a second for a server that sends nothing.
 func TestProvider(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	for name, test := range map[string]func(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider){
 		"Text": testText, "Calls": testCalls, "Finish": testFinish,
@@ -62,7 +62,7 @@ func testText(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider)
 	var text []string
 	a, err := p.Chat(t.Context(), hello, func(part ai.Part) error {
 		if len(text) == 0 {
-			close(release) // the rest comes when the first piece has been emitted
+			close(release) // the rest is sent after the first piece was emitted
 		}
 		text = append(text, part.Text)
 		return nil
@@ -106,7 +106,7 @@ func testCalls(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider
 	is.True(errors.Is(err, errs.Invalid))
 }
 
-// testFinish: a call that was cut is none.
+// testFinish: a call that was cut off is not emitted.
 func testFinish(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provider) {
 	for _, finish := range []ai.Finish{ai.Length, ai.Filtered} {
 		p := open(t, Turn{

@@ -1,6 +1,6 @@
-// Package aitest has a model's server for tests, which answers with the turns of a script over real
-// HTTP, in the format of OpenAI's chat completions, and the checks that every ai.Provider must
-// pass.
+// Package aitest has a model server for tests and the checks that every ai.Provider must pass. The
+// server answers with the turns of a script over real HTTP, in the format of OpenAI's chat
+// completions.
 //
 // Tests of the nouns, of httpapi and of hosts import it.
 package aitest
@@ -19,23 +19,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 )
 
-// Turn is an answer of the server: the text, then the calls, each in pieces, then Finish and Usage.
+// Turn is an answer of the server: the text, the calls, each in pieces, then Finish and Usage.
 type Turn struct {
 	Text   []string // pieces
 	Calls  []ai.ToolCall
-	Finish ai.Finish // "" for ai.Calls if there are calls, else ai.Stopped
+	Finish ai.Finish // "": ai.Calls if there are calls, else ai.Stopped
 	Usage  ai.Usage
 
 	Status int               // another status than 200, with Body
 	Header map[string]string // of the answer
-	Body   string            // sent in place of all above, if it is not empty
+	Body   string            // sent instead of the fields above, if it is not empty
 	Image  []byte            // of POST images/generations
 
-	Wait  <-chan struct{} // the server waits for it behind the first piece of text
+	Wait  <-chan struct{} // if not nil, the server waits for it after the first piece of text
 	Pause time.Duration   // between two pieces
-	Cut   bool            // the server cuts the connection in place of the end
-	Stall bool            // the server sends nothing in place of the end, until the client has gone
-	Flood bool            // the server repeats the text for ever
+	Cut   bool            // the server closes the connection instead of ending the answer
+	Stall bool            // the server sends nothing instead of the end, until the client disconnects
+	Flood bool            // the server repeats the text endlessly
 }
 
 // Request is a request that the server has received.
@@ -82,7 +82,7 @@ func (m Message) Text() string {
 	return text
 }
 
-// Last returns the last message, the zero Message if there is none.
+// Last returns the last message, or the zero Message.
 func (r Request) Last() Message {
 	if len(r.Messages) == 0 {
 		return Message{}
@@ -90,7 +90,7 @@ func (r Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// Server is a model's server. Whoever makes one closes it.
+// Server is a model server. The caller of NewServer or NewReplier must close it.
 type Server struct {
 	URL string // of the API, for openai.Options
 
@@ -112,8 +112,8 @@ func NewServer(script ...Turn) *Server {
 	return s
 }
 
-// NewReplier starts a server that answers each request with what reply returns, which several
-// goroutines may call at once.
+// NewReplier starts a server that answers each request with the result of reply. reply may be
+// called by several goroutines at once.
 func NewReplier(reply func(Request) Turn) *Server {
 	s := NewServer()
 	s.reply = reply
@@ -133,14 +133,14 @@ func (s *Server) Add(turns ...Turn) {
 	s.script = append(s.script, turns...)
 }
 
-// Requests returns the requests so far.
+// Requests returns the requests received so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Gone returns how many clients have gone in the middle of an answer.
+// Gone returns how many clients have disconnected before the end of an answer.
 func (s *Server) Gone() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream is an answer while it is sent.
+// stream is an answer that is being sent.
 type stream struct {
 	w     http.ResponseWriter
 	r     *http.Request
@@ -204,7 +204,7 @@ type stream struct {
 	pause time.Duration
 }
 
-// send sends an answer. It returns an error if the client has gone.
+// send sends an answer. It returns an error if the client has disconnected.
 func (s *stream) send(t Turn) error {
 	s.pause = t.Pause
 	if err := s.delta(`{"role": "assistant", "content": ""}`, "null"); err != nil {
@@ -288,7 +288,7 @@ func (s *stream) delta(delta, finish string) error {
 		quoted(s.model), delta, finish))
 }
 
-// event sends an event, behind a comment as proxies send them.
+// event sends an event after a comment, as proxies insert them.
 func (s *stream) event(data string) error {
 	if _, err := io.WriteString(s.w, ": keep-alive\n\ndata: "+data+"\n\n"); err != nil {
 		return err
@@ -306,6 +306,6 @@ func (s *stream) event(data string) error {
 }
 
 func quoted(text string) string {
-	b, _ := json.Marshal(strings.ToValidUTF8(text, "")) // a string can be encoded
+	b, _ := json.Marshal(strings.ToValidUTF8(text, "")) // a string can always be encoded
 	return string(b)
 }

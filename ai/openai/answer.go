@@ -17,25 +17,25 @@ import (
 // maxCalls is the most calls that one answer may have.
 const maxCalls = 128
 
-// answer is an answer while it comes in.
+// answer is an answer that is being received.
 type answer struct {
 	ai.Answer
 	emit    func(ai.Part) error
 	calls   []call
 	refused error // of emit
 	think   thinking
-	said    bool // there is a text or a call
+	said    bool // the answer has text or a call
 }
 
-// call is a call while it comes in, in many pieces.
+// call is a call that is being received, in many pieces.
 type call struct {
 	id              string
-	number          int64 // the index that the server has for it
+	number          int64 // index of the call in the server's answer
 	name, arguments []byte
 }
 
-// read reads an answer to its end. An answer without a reason for its end has been cut, unless the
-// server has said that its stream is over.
+// read reads an answer to its end. An answer without a finish reason was cut off, unless the server
+// sent the event that ends the stream.
 func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatCompletionChunk], done *bool) error {
 	defer func() {
 		if stream.Err() == nil {
@@ -113,7 +113,7 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) error {
 	case "":
 	case "stop":
 		a.Finish = ai.Stopped
-		if len(a.calls) > 0 { // some servers have stop for calls, too
+		if len(a.calls) > 0 { // some servers finish with stop after calls, too
 			a.Finish = ai.Calls
 		}
 	case "tool_calls", "function_call":
@@ -150,7 +150,7 @@ func content(delta sdk.ChatCompletionChunkChoiceDelta) string {
 	return text.String()
 }
 
-// text emits a piece of text. What a model has thought before its answer is not part of it.
+// text emits a piece of text. The reasoning of a model before its answer is emitted as such.
 func (a *answer) text(piece string, last bool) error {
 	thought, said := a.think.part(piece, last)
 	if thought != "" {
@@ -164,8 +164,8 @@ func (a *answer) text(piece string, last bool) error {
 	return a.send(ai.Part{Text: said})
 }
 
-// addCall adds a piece of a call. A server names a call in its first piece, and some in each; some
-// send each call whole, all with the same index.
+// addCall adds a piece of a call. The first piece, and for some servers each, has the name of the
+// call. Some servers send each call in one piece, all with the same index.
 func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	at := -1
 	for i, begun := range a.calls {
@@ -185,7 +185,7 @@ func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 		at = len(a.calls) - 1
 	}
 	switch name := string(a.calls[at].name); {
-	case strings.HasPrefix(c.Function.Name, name): // all of it so far, once more
+	case strings.HasPrefix(c.Function.Name, name): // some servers send the name so far again
 		a.calls[at].name = []byte(c.Function.Name)
 	default:
 		a.calls[at].name = append(a.calls[at].name, c.Function.Name...)
@@ -205,5 +205,5 @@ func (a *answer) send(p ai.Part) error {
 	return nil
 }
 
-// errStopped ends the reading of an answer when emit has failed.
+// errStopped ends the reading of an answer after emit has failed.
 var errStopped = errors.New("the reader has stopped")

@@ -25,13 +25,13 @@ type bounded struct {
 type refusal struct {
 	status int
 	body   string        // its beginning
-	after  time.Duration // of Retry-After, 0 for none
+	after  time.Duration // from Retry-After, or 0
 }
 
 // Error returns the status and the body.
 func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.body) }
 
-// The causes that end an answer.
+// The causes of an answer's end.
 var (
 	errBegin = errors.New("the server has not begun its answer in time")
 	errIdle  = errors.New("the server has stopped in the middle of its answer")
@@ -87,10 +87,10 @@ func (b *bounded) Do(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// chatPath ends the address of the requests whose answers are streams.
+// chatPath is the end of the URLs whose answers are streams.
 const chatPath = "/chat/completions"
 
-// beginsObject reports whether an answer begins as a JSON object does, and not as an event.
+// beginsObject reports whether an answer begins as a JSON object, and not as an event.
 func beginsObject(lines *bufio.Reader) bool {
 	for n := 1; n <= 64; n++ {
 		b, err := lines.Peek(n)
@@ -104,7 +104,8 @@ func beginsObject(lines *bufio.Reader) bool {
 	return false
 }
 
-// doneKey is the key of a context for whether a server has said that its stream is over.
+// doneKey is the context key of a variable that is set when the stream has ended with the event
+// [DONE].
 type doneKey struct{}
 
 func withDone(ctx context.Context) (context.Context, *bool) {
@@ -131,14 +132,14 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(after, 0), maxAfter)
 }
 
-// boundedBody is the body of an answer. Only the time in which its reader waits for the server
-// counts.
+// boundedBody is the body of an answer. Only the time in which its reader waits for the server is
+// counted.
 type boundedBody struct {
 	from   io.ReadCloser
 	ctx    context.Context // of the request
 	cancel context.CancelCauseFunc
 	idle   time.Duration
-	left   time.Duration // of the time for the whole answer
+	left   time.Duration // time left for the whole answer
 	most   int64
 	read   int64
 	once   sync.Once
@@ -176,18 +177,18 @@ func (b *boundedBody) Close() (err error) {
 	return err
 }
 
-// eventBody is a stream of events up to the one that ends it, without comments and the empty events
-// that these leave: the client would decode those as JSON.
+// eventBody reads a stream of events up to the one that ends it. It removes comments, and the empty
+// events that would remain, because the client would decode those as JSON.
 type eventBody struct {
 	*boundedBody
 	lines  *bufio.Reader
 	rest   []byte // of a line, valid until the next one is read
-	inside bool   // a line is longer than the buffer: what comes next is its rest
-	drop   bool   // it is a comment
-	event  bool   // there is a line since the last empty one
+	inside bool   // a line was longer than the buffer, and its rest follows
+	drop   bool   // the line is a comment
+	event  bool   // a line was read since the last empty one
 	ended  bool
 	failed error
-	done   *bool // is set when the stream is over
+	done   *bool // set at the end of the stream
 }
 
 var doneLine = []byte("data: [DONE]")

@@ -40,33 +40,33 @@ type Options struct {
 	// http://localhost:11434/v1, or of a deployment of Azure:
 	// https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21.
 	URL string
-	Key string // sent as a bearer token, to Azure as api-key; "" for a server without one
+	Key string // sent as a bearer token, or to Azure as api-key; "": the server needs none
 	// Models are the models that callers can name. The first one is the default.
 	Models []Model
 	// ImageModel is the server's name for the model that makes images; if it is "", New returns no
 	// ai.Imager.
 	ImageModel string
-	// DenyNetworks are where no connection is made to: see tenantcontent.Config. nil is where
-	// clouds hand out a machine's credentials.
+	// DenyNetworks are networks to which no connection is made: see tenantcontent.Config. nil:
+	// those in which clouds serve the credentials of machines.
 	DenyNetworks []netip.Prefix
-	// Log receives the answers of a server that refuses requests; default slog.Default.
+	// Log receives the answers with which a server refuses requests; default slog.Default().
 	Log *slog.Logger
 
-	// Begin is how long the server has to begin an answer; default 2 minutes. Idle is how long it
-	// may send nothing after that; default 1 minute. Timeout is for the whole answer, without the
-	// time that emit needs; default 10 minutes.
+	// Begin is how long the server may take to begin an answer; default 2 minutes. Idle is how long
+	// it may pause after that; default 1 minute. Timeout bounds the whole answer, without the time
+	// that emit takes; default 10 minutes.
 	Begin, Idle, Timeout time.Duration
-	// MaxBytes bounds an answer as it is sent; default 16 MiB.
+	// MaxBytes is the most bytes of an answer; default 16 MiB.
 	MaxBytes int64
 }
 
 // Model is a model of a server.
 type Model struct {
-	Name   string // as callers name it
-	Server string // as the server names it; "" for Name
+	Name   string // the name for callers
+	Server string // the name for the server; "": Name
 }
 
-// ReadModels reads a list of models, parted by commas, of names or of name=server's name pairs,
+// ReadModels parses a list of models, separated by commas, of names or of name=server's name pairs,
 // such as "gpt-5-mini" or "fast=gpt-5-mini, smart=gpt-5". Errors: errs.Invalid.
 func ReadModels(text string) ([]Model, error) {
 	var models []Model
@@ -92,7 +92,8 @@ type provider struct {
 	chat   sdk.ChatCompletionService
 	images sdk.ImageService
 
-	// What the server has refused, and has answered without, so that it is not sent again.
+	// Parameters that the server refused, in a request that it answered without them. They are not
+	// sent again.
 	noUsage   atomic.Bool // stream_options
 	newLength atomic.Bool // max_tokens: it demands max_completion_tokens
 }
@@ -100,7 +101,8 @@ type provider struct {
 // imager is a provider with a model for images.
 type imager struct{ *provider }
 
-// New returns a Provider. It makes no connection. Errors: errs.Invalid naming the option.
+// New returns a Provider. It does not connect to the server. Errors: errs.Invalid naming the
+// option.
 func New(o Options) (ai.Provider, error) {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -184,7 +186,7 @@ func New(o Options) (ai.Provider, error) {
 	return p, nil
 }
 
-// operation matches the end of an address that is the one of a single operation of the API.
+// operation matches the end of a URL that is the address of a single operation of the API.
 var operation = regexp.MustCompile(`/(chat/completions|completions|responses|embeddings|models|images/generations)/?$`)
 
 // azure reports whether an address is that of a model at Azure, or of a gateway with the same
@@ -234,7 +236,7 @@ func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) er
 		if errors.As(err, &refused) && with.learn(refused, r) {
 			continue
 		}
-		if err == nil { // a refusal alone can be about what the request says
+		if err == nil { // without an answer, the server may have quoted the parameter from the request
 			p.noUsage.CompareAndSwap(false, with.noUsage)
 			p.newLength.CompareAndSwap(false, with.newLength)
 		}
@@ -242,7 +244,7 @@ func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) er
 	}
 }
 
-// dialect is which parameters are sent: see provider.
+// dialect is the set of parameters that are sent: see provider.
 type dialect struct{ noUsage, newLength bool }
 
 // adapt sets the parameters that not all servers accept.
@@ -254,15 +256,15 @@ func (d dialect) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
 	if r.MaxTokens == 0 {
 		return
 	}
-	unset := params.Seed // an int that is not sent
+	unset := params.Seed // an unset integer
 	params.MaxTokens, params.MaxCompletionTokens = sdk.Int(int64(r.MaxTokens)), unset
 	if d.newLength {
 		params.MaxTokens, params.MaxCompletionTokens = unset, sdk.Int(int64(r.MaxTokens))
 	}
 }
 
-// learn reports whether a server has perhaps refused a parameter of a request that can be left out,
-// or sent under its other name, the next time.
+// learn reports whether a server may have refused a parameter of a request that can be omitted, or
+// sent under its other name, in the next try.
 func (d *dialect) learn(refused *refusal, r ai.Request) bool {
 	switch {
 	case refused.status != http.StatusBadRequest && refused.status != http.StatusUnprocessableEntity:
@@ -276,8 +278,8 @@ func (d *dialect) learn(refused *refusal, r ai.Request) bool {
 	return false
 }
 
-// newParams returns a request as it is sent. Errors: errs.Invalid for parameters of a tool that are
-// no JSON object.
+// newParams returns a request in the format of the API. It returns errs.Invalid if the parameters
+// of a tool are not a JSON object.
 func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) {
 	params := sdk.ChatCompletionNewParams{Model: model}
 	for _, m := range r.Messages {
@@ -349,8 +351,8 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 	return sdk.UserMessage(parts)
 }
 
-// explain returns the error of an answer for the caller. It wraps what the server has sent, without
-// the key. tools are those of the request.
+// explain returns the error of an answer for the caller. It wraps the server's text, without the
+// key. tools are those of the request.
 func (p *provider) explain(ctx context.Context, err error, a *answer, tools ...ai.Tool) error {
 	switch {
 	case err == nil:
@@ -429,12 +431,12 @@ func (p *provider) explainRefusal(r *refusal, cause error, tools []ai.Tool) erro
 	)
 }
 
-// withoutTools matches what servers say when their model takes no tools.
+// withoutTools matches the errors of servers whose model does not support tools.
 var withoutTools = regexp.MustCompile(`(?i)(tools?|functions?|tool[_ ](use|call(s|ing)?|choice)|function ` +
 	`calling)\W+((is|are)\W+)?(not\W+(be\W+)?(support|enabl|allow|available)|unsupported)|` +
 	`(not|n't)\W+support\W+(tool|function)|does not support .{0,20}(tool|function)|requires --enable-auto-tool-choice`)
 
-// sentence returns what a server says about a failure as the end of a sentence for people.
+// sentence returns a server's description of a failure as the end of a sentence for people.
 func sentence(text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(text), " ")
@@ -446,8 +448,8 @@ func sentence(text string) string {
 
 const tooLongMessage = "The conversation is too long for the model. Begin a new one, or leave something out."
 
-// tooLong reports whether a server complains about the length of a request, in the words that
-// servers have for it.
+// tooLong reports whether a server's error is about the length of a request. It knows the words of
+// several servers.
 func tooLong(text string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc([]string{
@@ -457,7 +459,7 @@ func tooLong(text string) bool {
 	})
 }
 
-// limited returns cause, with the time after which the server answers again if it has named one.
+// limited returns cause. If after is not 0, cause is wrapped with an errs.RetryAfter.
 func limited(cause error, after time.Duration) error {
 	if after <= 0 {
 		return cause
@@ -465,7 +467,7 @@ func limited(cause error, after time.Duration) error {
 	return fmt.Errorf("%w: %w", cause, errs.RetryAfter(after))
 }
 
-// maxShown is the most bytes of what a server has sent that an error holds.
+// maxShown is the most bytes of a server's text in an error.
 const maxShown = 1 << 10
 
 // redacted returns a text without the key, on one line.
@@ -480,7 +482,7 @@ func (p imager) Image(ctx context.Context, r ai.ImageRequest) (ai.Image, error) 
 		return ai.Image{}, errs.New(errs.Invalid, "There is no model %.100q for images: use %s.", r.Model, p.ImageModel)
 	}
 	params := sdk.ImageGenerateParams{Prompt: r.Prompt, Model: p.ImageModel, Size: sdk.ImageGenerateParamsSize(r.Size)}
-	if !strings.HasPrefix(p.ImageModel, "gpt-image") { // which always answers with the bytes, and refuses the parameter
+	if !strings.HasPrefix(p.ImageModel, "gpt-image") { // they always answer with the bytes
 		params.ResponseFormat = sdk.ImageGenerateParamsResponseFormatB64JSON
 	}
 	if r.User != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// open returns a provider with a server, and what the provider has logged.
+// open returns a provider with a server, and the log of the provider.
 func open(
 	t testing.TB, change func(*openai.Options), script ...aitest.Turn,
 ) (ai.Provider, *aitest.Server, *bytes.Buffer) {
@@ -64,7 +64,8 @@ func TestProvider(t *testing.T) {
 	})
 }
 
-// TestEnvironmentIsNotRead: the client has options that the variables of OpenAI's own programs set.
+// TestEnvironmentIsNotRead: the variables of OpenAI's programs, which set options of the client,
+// have no effect.
 func TestEnvironmentIsNotRead(t *testing.T) {
 	is := is.New(t)
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
@@ -121,7 +122,7 @@ func TestRequest(t *testing.T) {
 	is.Equal(string(r.Tools[1].Function.Parameters), `{"properties":{},"type":"object"}`)
 }
 
-// TestDefaultModel is the first one, under the server's name.
+// TestDefaultModel: the default model is the first one, under the server's name.
 func TestDefaultModel(t *testing.T) {
 	p, s, _ := open(t, nil, aitest.Turn{Text: []string{"Hi"}})
 	_, err := ask(t, p, ai.Request{})
@@ -129,7 +130,8 @@ func TestDefaultModel(t *testing.T) {
 	is.New(t).Equal(s.Requests()[0].Model, "gpt-fast")
 }
 
-// TestParametersThatServersDoNotHave: they are left out, or sent by their other name, from then on.
+// TestParametersThatServersDoNotHave: parameters that a server refused are omitted, or sent under
+// their other name, from then on.
 func TestParametersThatServersDoNotHave(t *testing.T) {
 	is := is.New(t)
 	hi := aitest.Turn{Text: []string{"Hi"}}
@@ -156,7 +158,7 @@ func TestParametersThatServersDoNotHave(t *testing.T) {
 	is.True(all[3].StreamOptions == nil && all[3].MaxTokens == 0 && all[3].MaxCompletionTokens == 9)
 }
 
-// TestOddServers: what servers send that is not as OpenAI does.
+// TestOddServers: answers that differ from OpenAI's are read.
 func TestOddServers(t *testing.T) {
 	chunk := func(delta, finish string) string {
 		return `data:{"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\r\n\r\n"
@@ -251,7 +253,7 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNamed: an error of the server has its sentence, wherever it comes.
+// TestFailuresAreNamed: an error contains the server's sentence, wherever in the answer it is.
 func TestFailuresAreNamed(t *testing.T) {
 	tools := []ai.Tool{{Name: "search"}, {Name: "look_up"}}
 	for name, c := range map[string]struct {
@@ -317,7 +319,7 @@ func TestFailuresAreNamed(t *testing.T) {
 	}
 }
 
-// TestAzure: a deployment has its version in the query, and the key in a header of its own.
+// TestAzure: a deployment has its version in the query, and the key in another header.
 func TestAzure(t *testing.T) {
 	is := is.New(t)
 	var got *http.Request
@@ -362,7 +364,7 @@ func TestManyCallsAreRefused(t *testing.T) {
 	is.New(t).True(errors.Is(err, errs.Unavailable))
 }
 
-// TestTotalTime: a server that sends a little for ever.
+// TestTotalTime: an answer that is sent slowly and without end is cut off.
 func TestTotalTime(t *testing.T) {
 	p, _, _ := open(t, func(o *openai.Options) {
 		o.Timeout = 300 * time.Millisecond
@@ -372,7 +374,7 @@ func TestTotalTime(t *testing.T) {
 	is.New(t).True(strings.Contains(err.Error(), "takes too long"))
 }
 
-// TestSlowReader: the time in which the reader does not read is not the server's.
+// TestSlowReader: the time in which the reader does not read is not counted.
 func TestSlowReader(t *testing.T) {
 	p, _, _ := open(t, func(o *openai.Options) {
 		o.Idle, o.Timeout = time.Second, time.Second
@@ -388,7 +390,7 @@ func TestSlowReader(t *testing.T) {
 	is.New(t).NoErr(err)
 }
 
-// TestBegin: a server that does not begin.
+// TestBegin: a server that does not begin an answer fails.
 func TestBegin(t *testing.T) {
 	wait := make(chan struct{})
 	s := aitest.NewReplier(func(aitest.Request) aitest.Turn {
@@ -409,7 +411,7 @@ func TestBegin(t *testing.T) {
 	is.New(t).True(strings.Contains(err.Error(), "has not begun"))
 }
 
-// TestDeniedNetworks: no connection is made, and no proxy of the environment is asked.
+// TestDeniedNetworks: no connection is made, and proxies of the environment are not used.
 func TestDeniedNetworks(t *testing.T) {
 	is := is.New(t)
 	p, s, _ := open(t, func(o *openai.Options) {
@@ -421,7 +423,7 @@ func TestDeniedNetworks(t *testing.T) {
 	is.Equal(len(s.Requests()), 0)
 }
 
-// TestRedirectIsNotFollowed: the key goes to one server alone.
+// TestRedirectIsNotFollowed: the key is sent to one server only.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	is := is.New(t)
 	other := aitest.NewServer(aitest.Turn{Text: []string{"Hi"}})
@@ -527,8 +529,8 @@ func ExampleNew() {
 	// gpt-5-mini stop 4 <nil>
 }
 
-// TestRefusalThatNamesAParameter: what a refused request says, which servers repeat, does not
-// change how all others are sent.
+// TestRefusalThatNamesAParameter: a refusal that repeats text of the request does not change how
+// other requests are sent.
 func TestRefusalThatNamesAParameter(t *testing.T) {
 	is := is.New(t)
 	bad := aitest.Turn{Status: 422, Body: `{"error": {"message": "bad tool: stream_options max_completion_tokens"}}`}
@@ -542,8 +544,7 @@ func TestRefusalThatNamesAParameter(t *testing.T) {
 	is.Equal([]int{last.MaxTokens, last.MaxCompletionTokens}, []int{5, 0})
 }
 
-// TestCallsBehindTheEnd: a server that sends more of a call that it has cut is answered as one that
-// has cut it.
+// TestCallsBehindTheEnd: the rest of a call that a server sends after cutting it off is ignored.
 func TestCallsBehindTheEnd(t *testing.T) {
 	is := is.New(t)
 	chunk := func(choice string) string { return `data: {"choices": [{"index": 0, ` + choice + "}]}\n\n" }

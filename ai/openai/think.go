@@ -2,10 +2,10 @@ package openai
 
 import "strings"
 
-// thinking parts the text of an answer that begins with <think> into what the model thinks, up to
-// </think>, and the answer.
+// thinking splits the text of an answer that begins with <think> into the reasoning of the model,
+// up to </think>, and the answer.
 type thinking struct {
-	held  string // not known yet
+	held  string // text that is held back
 	state thinkingState
 }
 
@@ -14,14 +14,14 @@ type thinkingState int
 const (
 	undecided thinkingState = iota
 	inside
-	trimming // white space between the thoughts and the answer
+	trimming // white space between the reasoning and the answer
 	answering
 )
 
 const thinkBegins, thinkEnds = "<think>", "</think>"
 
-// part returns what a piece of text adds to the thoughts and to the answer. The last piece is not
-// held back.
+// part returns what a piece of text adds to the reasoning and to the answer. If last is set, it
+// holds nothing back.
 func (t *thinking) part(text string, last bool) (thought, said string) {
 	t.held += text
 	if t.state == undecided {
@@ -38,7 +38,7 @@ func (t *thinking) part(text string, last bool) (thought, said string) {
 	if t.state == inside {
 		before, after, ended := strings.Cut(t.held, thinkEnds)
 		if !ended {
-			keep := 0 // of the end, which may come in two pieces
+			keep := 0 // of </think>, which may be split over two pieces
 			for n := min(len(thinkEnds)-1, len(t.held)); n > 0 && !last; n-- {
 				if strings.HasSuffix(t.held, thinkEnds[:n]) {
 					keep = n

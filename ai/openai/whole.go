@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// whole is an answer that a server has sent at once, though a stream was asked for.
+// whole is an answer that a server has sent in one object, although a stream was requested.
 type whole struct {
 	Model   string          `json:"model,omitempty"`
 	Choices []wholeChoice   `json:"choices"`
@@ -24,8 +24,8 @@ type wholeChoice struct {
 	FinishReason *string        `json:"finish_reason"`
 }
 
-// streamed replaces the body of an answer, which is read from a reader, by a stream of one event:
-// it is one JSON object. It returns a refusal for an object that is an error.
+// streamed replaces the body of a response, one JSON object that it reads from from, with a stream
+// of one event. It returns a refusal for an object that is an error.
 func streamed(res *http.Response, from io.Reader, body io.Closer) error {
 	raw, err := io.ReadAll(from)
 	_ = body.Close()
@@ -60,7 +60,7 @@ func streamed(res *http.Response, from io.Reader, body io.Closer) error {
 	return nil
 }
 
-// said returns the sentence in an error that a server has sent as JSON, "" if there is none.
+// said returns the sentence of an error that a server has sent as JSON, or "".
 func said(text string) string {
 	from := strings.IndexAny(text, "{\"")
 	if from < 0 {
