@@ -8,28 +8,29 @@ import (
 	"strconv"
 )
 
-// A user's rows that can be any number, such as those of the feed, are kept under the account of
-// the user, which no later user of the same name has: so the rows of a deleted user need not go in
-// the transaction of the delete. The account of the first user of a name is the name; that of
-// another one has how many of the name were deleted before, such as jo/2. No name has a slash.
+// The rows of a user that can be many, such as those of the feed, are stored under the account of
+// the user. No later user with the same name has that account, so the rows of a deleted user need
+// not be deleted in the same transaction. The account of the first user with a name is the name.
+// The account of a later one is the name, a slash and the number of deleted users with the name,
+// such as jo/2. Names contain no slash.
 
-// Former returns an expression of how many users of a name, which is an expression, were deleted.
+// Former returns an expression for the number of deleted users with a name, which is an expression.
 // $1 is the tenant.
 func Former(name string) string {
 	return `coalesce((SELECT w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), 0)`
 }
 
-// Account returns an expression of the account of the user with a name, which is an expression. $1
-// is the tenant. It is a SELECT with a LIMIT, which PostgreSQL computes before it looks into the
-// index of a table with row-level security: coalesce is not leakproof.
+// Account returns an expression for the account of the user with a name, which is an expression. $1
+// is the tenant. It is a SELECT with a LIMIT, which PostgreSQL computes before it searches the
+// index of a table with row-level security, because coalesce is not leakproof.
 func Account(name string) string {
 	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 ` +
 		`AND w.username = ` + name + `), '') LIMIT 1)`
 }
 
-// UserOf returns an expression of the name of the user whose account is a column, such as
-// f.username, and of nothing if that user was deleted. $1 is the tenant. The LIMIT makes the name a
-// column, by which PostgreSQL looks into an index: see Conn.Among.
+// UserOf returns an expression for the name of the user whose account is in a column, such as
+// f.username. It is NULL if that user was deleted. $1 is the tenant. The LIMIT makes the name a
+// column, by which PostgreSQL can search an index: see Conn.Among.
 func UserOf(column string) string {
 	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` +
 		column + ` END`
@@ -48,8 +49,8 @@ func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (
 }
 
 // HoldUsers locks the rows of some users, and returns the accounts of those that exist by name. It
-// does not lock their principals: who deletes or renames users locks principals first, so the two
-// do not wait for each other in a circle.
+// does not lock their principals. A transaction that deletes or renames users locks principals
+// first, so the two cannot deadlock.
 func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map[string]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -62,7 +63,7 @@ func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map
 	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
 }
 
-// Accounts returns the accounts of some users, who may exist or not, by their names.
+// Accounts returns the accounts of some users, whether they exist or not, by their names.
 func (c Conn) Accounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
 	all, err := accounts(c.Rows(
 		ctx,
@@ -82,11 +83,11 @@ func accounts(rows *sql.Rows, err error) (map[string]string, error) {
 	return all, Err(ScanMap(rows, err, all), "User")
 }
 
-// accountBatch is how many users one statement counts or renames.
+// accountBatch is the number of users that one statement counts or renames.
 const accountBatch = 500
 
-// CloseAccounts counts some users as deleted, in the transaction that deletes them, and returns the
-// accounts that they had.
+// CloseAccounts counts some users as deleted, in the transaction that deletes them, and returns
+// their former accounts.
 func (c Conn) CloseAccounts(ctx context.Context, tenant string, names []string) (closed []string, err error) {
 	for some := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(names))), accountBatch) {
 		var args []any

@@ -1,6 +1,5 @@
-// Package bunx is what every Store over bun shares: the transaction that travels in the context,
-// the tenant of a statement, row locks, pages, times, and the translation of driver errors into
-// errs.
+// Package bunx contains what the Stores over bun share: the transaction that a context carries, the
+// tenant of a statement, row locks, pages, times, and the translation of driver errors into errs.
 //
 // Only bunstore packages, internal packages and the root import it. It links no SQL driver.
 package bunx
@@ -18,10 +17,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Conn is where a statement runs: the pool, or the transaction in the context.
+// Conn runs statements in the pool or in the transaction of a context.
 //
-// The embedded bun.IDB builds statements; Rows, Row and Exec run fixed text with $1-style
-// arguments, which the driver keeps prepared. That is the faster way, for the hot reads and writes.
+// The embedded bun.IDB builds statements. Rows, Row and Exec run fixed text with arguments $1, $2
+// and so on, which the driver keeps prepared. They are faster, and meant for frequent reads and
+// writes.
 type Conn struct {
 	bun.IDB
 	DB     *bun.DB
@@ -30,7 +30,7 @@ type Conn struct {
 	growth *growth
 }
 
-// fixed is what *sql.DB and *sql.Tx share.
+// fixed has the methods that *sql.DB and *sql.Tx share.
 type fixed interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -41,16 +41,16 @@ type tenantKey struct{}
 type workKey struct{}
 type dryRunKey struct{}
 
-// TxConn returns where the statements of a transaction run that is not in a context.
+// TxConn returns the Conn of a transaction that is not in a context.
 func TxConn(db *bun.DB, tx bun.Tx) Conn { return (&running{db: db, idb: tx, tx: tx.Tx}).conn() }
 
-// AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see
-// the tables of the queue and no other.
+// AllTenants is the tenant of statements over all tenants. With row-level security they see only
+// the tables of the queue.
 const AllTenants = "*"
 
-// For returns where the statements of one tenant run, and the context to run them with. Each Store
-// method starts with it: row-level security, where it is on, reads the tenant from that context, so
-// a statement that does not come from here sees nothing.
+// For returns the Conn for statements of one tenant, and the context to run them with. Each Store
+// method calls it first. Row-level security, if it is on, reads the tenant from that context, so a
+// statement with another context sees no rows.
 func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn) {
 	if tenant != Tenant(ctx) {
 		ctx = context.WithValue(ctx, tenantKey{}, tenant)
@@ -66,41 +66,41 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
 }
 
-// Tenant returns the tenant that For put into a context, "" for none. database hands it to the
-// driver.
+// Tenant returns the tenant that For put into a context, or "". Package database passes Tenant to
+// the driver.
 func Tenant(ctx context.Context) string {
 	t, _ := ctx.Value(tenantKey{}).(string)
 	return t
 }
 
-// Work is how long the statements of a context may take before package postgres gives a PostgreSQL
-// up that does not answer. Its values are those of pgsafe.Work.
+// Work is the duration that the statements of a context may have. Package postgres closes a
+// connection to a PostgreSQL that does not answer for longer. The values are those of pgsafe.Work.
 type Work int
 
 // The kinds of work.
 const (
-	Short     Work = iota // what a request usually does
+	Short     Work = iota // the usual work of a request
 	Long                  // an import, restore, deploy or scan
 	Unbounded             // a migration
 )
 
-// WithWork returns a context for the statements of some work, and for the transaction that begins
-// with it.
+// WithWork returns a context for statements, and for a transaction that begins with it, of the
+// given kind of work.
 func WithWork(ctx context.Context, w Work) context.Context {
 	return context.WithValue(ctx, workKey{}, w)
 }
 
-// WorkOf returns what WithWork put into the context; Short is the default.
+// WorkOf returns the kind of work of a context, by default Short.
 func WorkOf(ctx context.Context) Work {
 	w, _ := ctx.Value(workKey{}).(Work)
 	return w
 }
 
-// InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same
-// database it joins; in one of WithTx, what fn did is undone when it fails, and no more than that.
-// When the answer to the COMMIT is not read, because the connection is lost or ctx ends, the error
-// is errs.Unconfirmed: the change may have been made. Every write goes through it: on SQLite a
-// write outside a transaction keeps the log from being copied back.
+// InTx runs fn in a transaction and commits it if fn returns nil. In a transaction of the same
+// database, fn joins it. In a transaction of WithTx, a failure undoes only what fn did. If the
+// answer to the COMMIT is not read, because the connection is lost or ctx ends, the error is
+// errs.Unconfirmed: the change may have been made. All writes use it, because a write outside a
+// transaction would block checkpoints of a SQLite database.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r := transaction(ctx, db); r != nil {
 		if r.host {
@@ -112,7 +112,7 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	return named(ctx, db, tenant, err)
 }
 
-// inTx is InTx outside of a transaction. It returns the tenant of the last statement, too.
+// inTx is InTx outside of a transaction. It also returns the tenant of the last statement.
 func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (tenant string, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -161,14 +161,14 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 	return "", nil
 }
 
-// errDryRun ends a dry run in which fn has not failed.
+// errDryRun ends a dry run after fn has succeeded.
 var errDryRun = errors.New("bunx: the end of a dry run")
 
-// DryRun runs fn as InTx does and rolls back what it did, so that fn does and finds what it would
-// do and find in InTx. On SQLite it runs in a private copy of the database
-// (internal/sqldb/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds
-// locks on what fn changes until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx
-// has a transaction.
+// DryRun runs fn as InTx does, and rolls back what it did, so fn does and reads the same as in
+// InTx. On SQLite it runs in a private copy of the database (internal/sqldb/sqlitesafe): it does
+// not wait for writers, and they do not wait for it. On PostgreSQL it holds locks on what fn
+// changes until it ends. Errors: those of fn; errs.Invalid, before fn runs, if ctx has a
+// transaction.
 func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if transaction(ctx, db) != nil {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
@@ -185,11 +185,11 @@ func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error)
 	return err
 }
 
-// IsDryRun reports whether a context is one of DryRun. database hands it to the driver.
+// IsDryRun reports whether a context is one of DryRun. Package database passes it to the driver.
 func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
-// ended returns the context's error instead of that of a transaction which its context has rolled
-// back.
+// ended returns the error of the context for a transaction that was rolled back because its context
+// ended.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return Err(ctx.Err(), "")
@@ -197,7 +197,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Write is InTx for one tenant's statements.
+// Write is InTx for statements of one tenant.
 func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
 	return InTx(ctx, db, func(ctx context.Context) error {
 		ctx, c := For(ctx, db, tenant)
@@ -205,9 +205,9 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 	})
 }
 
-// WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by
-// itself, and BEGIN and COMMIT would be two more round trips. fn registers no AfterCommit. When the
-// answer to the statement is not read, because the connection is lost or ctx ends, the error is
+// WriteOne is Write for fn that runs one statement. On PostgreSQL it does not send BEGIN and
+// COMMIT, because a single statement is a transaction. fn must not call AfterCommit. If the answer
+// to the statement is not read, because the connection is lost or ctx ends, the error is
 // errs.Unconfirmed.
 func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
 	own, c := For(ctx, db, tenant)
@@ -227,11 +227,11 @@ func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx contex
 		_ = conn.Close() // named may need it
 		return named(ctx, db, tenant, unconfirmed(err, sent(err, true)))
 	}
-	err := Write(ctx, db, tenant, fn) // a statement whose client is gone ends with its transaction
+	err := Write(ctx, db, tenant, fn) // a statement whose client disconnected is ended with its transaction
 	return unconfirmed(err, errs.CodeOf(err) != errs.Unconfirmed && sent(err, false))
 }
 
-// Rows runs fixed text that returns rows. The caller closes them.
+// Rows runs fixed text that returns rows. The caller must close them.
 func (c Conn) Rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return c.fixed.QueryContext(ctx, query, args...)
 }
@@ -241,7 +241,7 @@ func (c Conn) Row(ctx context.Context, query string, args ...any) *sql.Row {
 	return c.fixed.QueryRowContext(ctx, query, args...)
 }
 
-// Exec runs fixed text that returns no row, and reports how many rows it changed.
+// Exec runs fixed text that returns no rows, and returns the number of rows it changed.
 func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) {
 	res, err := c.fixed.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) 
 	return int(n), err
 }
 
-// One runs fixed text and scans its only row. Errors: errs.NotFound about what, when there is no
+// One runs fixed text and scans its only row. It returns errs.NotFound about what if there is no
 // row.
 func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...any) error {
 	return Err(c.Row(ctx, query, args...).Scan(dest...), what)
@@ -263,8 +263,9 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
-// IndexedBy is what follows a table in FROM to have SQLite use the index table_index where it would
-// guess wrong, as it knows no sizes. PostgreSQL does.
+// IndexedBy returns the text to write after a table in FROM to make SQLite use the index
+// table_index, where it would choose another one because it does not know the sizes of tables. It
+// is empty for PostgreSQL.
 func (c Conn) IndexedBy(table, index string) string {
 	if c.Postgres() {
 		return ""
@@ -275,8 +276,8 @@ func (c Conn) IndexedBy(table, index string) string {
 // InTx reports whether the statement runs in a transaction that the context carries.
 func (c Conn) InTx() bool { return c.inTx }
 
-// ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends.
-// SQLite has one writer and no such clause.
+// ForUpdate returns the clause that locks the rows of a SELECT until the transaction ends. It is
+// empty for SQLite, which has one writer.
 func (c Conn) ForUpdate() string {
 	if c.inTx && c.Postgres() {
 		return " FOR UPDATE"
@@ -284,8 +285,8 @@ func (c Conn) ForUpdate() string {
 	return ""
 }
 
-// ForChange is ForUpdate for rows whose keys stay: others can insert rows that refer to them
-// meanwhile, and wait only when such a row is deleted. Two ForChange wait for each other.
+// ForChange is ForUpdate for rows whose keys do not change. Other transactions can insert rows that
+// refer to them, and wait only if such a row is deleted. Two ForChange wait for each other.
 func (c Conn) ForChange() string {
 	if c.inTx && c.Postgres() {
 		return " FOR NO KEY UPDATE"
@@ -301,9 +302,9 @@ func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// LockTenant locks a tenant until the transaction in ctx ends: other callers of it wait. Inserts
-// that refer to the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the
-// only writer anyway.
+// LockTenant locks a tenant until the transaction in ctx ends: other callers of LockTenant wait.
+// Inserts that refer to the tenant do not wait, as they would with FOR UPDATE. On SQLite the
+// transaction is the only writer anyway.
 func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
 	ctx, c := For(ctx, db, tenant)
 	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
@@ -313,7 +314,7 @@ func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
 	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
 }
 
-// Found turns "no row was changed" into errs.NotFound about what, and passes any error on.
+// Found returns errs.NotFound about what if n is 0. It returns err unchanged.
 func Found(n int, err error, what string) error {
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
@@ -321,7 +322,7 @@ func Found(n int, err error, what string) error {
 	return Err(err, what)
 }
 
-// Scan reads all rows of fixed text with one function a row.
+// Scan reads all rows of fixed text with a function that reads one row.
 func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T, error) {
 	return ScanBatch(rows, err, row, func(T) bool { return false })
 }
@@ -332,7 +333,7 @@ func Text(rows *sql.Rows) (text string, err error) {
 	return text, err
 }
 
-// TextSet returns the texts that rows have, as a set.
+// TextSet returns the texts in rows of one text as a set.
 func TextSet(rows *sql.Rows, err error) (map[string]bool, error) {
 	all, err := Scan(rows, err, Text)
 	set := make(map[string]bool, len(all))
@@ -373,8 +374,8 @@ func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error),
 	return all, errors.Join(rows.Err(), rows.Close())
 }
 
-// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is
-// the same for the same number of rows, so it is prepared once.
+// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text
+// depends only on the number of rows, so it is prepared once.
 func Values(rows, columns int) string {
 	var b strings.Builder
 	n := 1
@@ -397,14 +398,15 @@ func Values(rows, columns int) string {
 	return b.String()
 }
 
-// TakesWriters reports whether a database takes several callers that write: any PostgreSQL, and a
-// SQLite whose driver has writers queue (internal/sqldb/sqlitesafe) or that has one connection.
+// TakesWriters reports whether several callers can write to a database at the same time: to any
+// PostgreSQL, and to a SQLite with one connection or whose driver queues writers
+// (internal/sqldb/sqlitesafe).
 func TakesWriters(db *bun.DB) bool {
 	_, queue := db.Driver().(interface{ QueuesWriters() })
 	return queue || db.Dialect().Name() != dialect.SQLite || db.Stats().MaxOpenConnections == 1
 }
 
-// Count returns how many rows a tenant has in a table.
+// Count returns the number of rows that a tenant has in a table.
 func Count(ctx context.Context, db *bun.DB, tenant, table string) (n int, err error) {
 	ctx, c := For(ctx, db, tenant)
 	err = c.One(ctx, "Row", `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, []any{tenant}, &n)

@@ -48,7 +48,7 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 		}
 		want := []string{"a", "b", "c", "d", "e", "f", "g"}
 		for i := range slices.Backward(at) {
-			is.NoErr(put(t.Context(), db, want[i], at[i].Add(999).In(time.FixedZone("x", -7200)))) // nanoseconds go
+			is.NoErr(put(t.Context(), db, want[i], at[i].Add(999).In(time.FixedZone("x", -7200)))) // nanoseconds are cut off
 		}
 		is.Equal(keys(t, db, "acme", "created_at"), want)
 		ctx, c := bunx.For(t.Context(), db, "acme")
@@ -63,7 +63,7 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 	})
 }
 
-// TestExecIn: more values than one statement takes are several.
+// TestExecIn: values that are too many for one statement are written by several.
 func TestExecIn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -103,7 +103,7 @@ func TestInTx(t *testing.T) {
 
 		err = bunx.InTx(t.Context(), db, func(ctx context.Context) error {
 			is.NoErr(bunx.InTx(ctx, db, func(ctx context.Context) error { return put(ctx, db, "c", now) }))
-			return failed // also takes back what the inner one did
+			return failed // also undoes the inner transaction
 		})
 		is.Equal(err, failed)
 		func() {
@@ -173,25 +173,25 @@ func TestRowLevelSecurityHides(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	is.NoErr(put(t.Context(), db, "a", time.Now()))
 	for tenant, want := range map[string]int{"acme": 1, "evil": 0, "": 0} {
-		is.Equal(len(keys(t, db, tenant, "key")), want) // the statement names no tenant
+		is.Equal(len(keys(t, db, tenant, "key")), want) // the statement has no condition on the tenant
 	}
 	var n int
 	is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM tc_colors").Scan(&n))
-	is.Equal(n, 0) // not from For
+	is.Equal(n, 0) // not a context of For
 	err := bunx.Write(t.Context(), db, "evil", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, "UPDATE tc_colors SET color = '#000' WHERE tenant_id = 'acme'")
 		is.NoErr(err)
 		_, err = c.Exec(ctx, "INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ('acme', 'x', 'User', '')")
 		return err
 	})
-	is.True(err != nil) // nor can it write there
+	is.True(err != nil) // it cannot write them either
 	ctx, c := bunx.For(t.Context(), db, "acme")
 	var color string
 	is.NoErr(c.One(ctx, "Color", "SELECT color FROM tc_colors", nil, &color))
 	is.Equal(color, "#fff")
 }
 
-// TestEditsQueue reads with a lock in each of twenty transactions at once.
+// TestEditsQueue reads with a lock in each of twenty concurrent transactions.
 func TestEditsQueue(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -236,8 +236,8 @@ func TestValues(t *testing.T) {
 	is.Equal(bunx.Values(2, 3), "($1,$2,$3),($4,$5,$6)")
 }
 
-// TestCommitAfterItsContext: a commit that the end of its context forestalls is that context's
-// error, and nothing is written.
+// TestCommitAfterItsContext: if the context ends before the commit, the error is that of the
+// context, and nothing is written.
 func TestCommitAfterItsContext(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

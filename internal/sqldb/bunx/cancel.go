@@ -10,16 +10,16 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// marks reports whether the driver is that of package postgres, whose errors tell whether a
+// marks reports whether the driver is that of package postgres, whose errors record whether a
 // statement was sent.
 func marks(db *bun.DB) bool {
 	_, ok := db.Driver().(interface{ CancelsStatements() })
 	return ok
 }
 
-// cancels reports whether the driver of a PostgreSQL has the server stop a statement when its
-// context ends: that of package postgres, and pgx. pgdriver, which a host may bring as it is, only
-// closes the connection, and the server goes on with what it does.
+// cancels reports whether the driver of a PostgreSQL makes the server stop a statement when its
+// context ends. The driver of package postgres and pgx do. pgdriver, which a host may use directly,
+// only closes the connection, and the server continues the statement.
 func cancels(db *bun.DB) bool {
 	t := reflect.TypeOf(db.Driver())
 	if t.Kind() == reflect.Pointer {
@@ -30,11 +30,12 @@ func cancels(db *bun.DB) bool {
 
 const watch = "SELECT set_config('client_connection_check_interval', '1000', true)"
 
-// watched are the pools whose servers take watch: not each system can look.
+// watched are the pools whose servers support client_connection_check_interval, which some
+// operating systems do not.
 var watched sync.Map // of bool, by *sql.DB
 
-// watchClient has the server of a driver that does not cancel notice within a second, also while it
-// waits for a lock, that the client of a transaction is gone.
+// watchClient makes the server notice within a second, also while it waits for a lock, that the
+// client of a transaction has disconnected. It is for drivers that do not cancel statements.
 func (r *running) watchClient(ctx context.Context) error {
 	if r.db.Dialect().Name() != dialect.PG || cancels(r.db) {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Deferred has the writes of logins that have not waited for the writer of a SQLite database: in
-// memory, and in order. They are written before any other transaction begins, so whatever it
-// deletes, the rows of these writes are there. A process that is killed loses them.
+// Deferred holds the writes of logins that did not wait for the writer of a SQLite database, in
+// memory and in order. They are written before any other transaction begins, so their rows exist in
+// it. They are lost if the process is killed.
 //
-// database hands a new one to the driver of each SQLite pool.
+// Package database passes a new one to the driver of each SQLite pool.
 type Deferred struct {
 	mu      sync.Mutex
 	all     []*DeferredWrite
@@ -25,28 +25,28 @@ type Deferred struct {
 	round   uint64               // grows when writes are removed from all
 	failed  map[string]time.Time // when a write of a group was dropped
 
-	// deciding is held while one write is decided on or, if it need not be deferred, from its
-	// beginning to its commit: each finds those before it.
+	// deciding is held while Decide of one write runs. A write that need not be deferred holds it
+	// from its beginning to its commit. So each write finds those before it.
 	deciding sync.Mutex
 }
 
-// maxDeferred is how many writes are deferred at most. A login has two or three. Those of a tenant
-// are at most a third of the places that are left: 2,048 if it is alone, and fewer the more others
-// have, so that there is always room for one more tenant.
+// maxDeferred is the most deferred writes. A login has two or three. A tenant may use a third of
+// the places that others do not use: 2,048 if no other tenant has any. So there is always room for
+// one more tenant.
 const maxDeferred = 8192
 
-// failedFor is how long it is known that a write of a group was dropped: longer than a login takes
+// failedFor is how long a dropped write of a group is remembered. It is longer than a login takes
 // from its first write to its last.
 const failedFor = 5 * time.Minute
 
-// DeferredWrite is one of the writes.
+// DeferredWrite is a write that waits for the writer.
 type DeferredWrite struct {
-	Key     string // what FindDeferred finds it by, together with the tenant
-	Value   any    // what it writes, for those who look for it before it is written
-	Dropped func() // is called if it is dropped because it fails, or another one of its group; nil: nothing
+	Key     string // FindDeferred finds the write by it and the tenant
+	Value   any    // what is written, for callers of FindDeferred
+	Dropped func() // called if the write is dropped because it, or another one of its group, fails; or nil
 
-	// Group is that of the write, "" for none. When a write is dropped, those of its group that
-	// were deferred after it are, too.
+	// Group is the group of the write, or "". When a write is dropped, writes of its group that
+	// were deferred after it are dropped too.
 	Group string
 
 	tenant string
@@ -56,14 +56,15 @@ type DeferredWrite struct {
 
 // Soon is a write of WriteSoon.
 type Soon struct {
-	// Run is the write. It may run after WriteSoon has returned, when what it finds may be
-	// something else than what Decide has found. Its error then drops the write.
+	// Run makes the write. It may run after WriteSoon has returned, and the stored rows may then
+	// differ from those that Decide read. If it fails, the write is dropped.
 	Run func(ctx context.Context, c Conn) error
-	// Decide finds out from what is stored, and from what is deferred, what Run will do, and
-	// returns how the write is found until it is written. It is called by one caller at a time.
+	// Decide finds out, from what is stored and what is deferred, what Run will do, and returns the
+	// deferred write. Calls of Decide do not overlap.
 	Decide func(ctx context.Context) (DeferredWrite, error)
-	// After is the group of writes on which this one depends, "" for none, and Since when what
-	// leads to it began: it is refused with errs.Conflict if one of them was dropped since.
+	// After is the group of writes on which this one depends, or "". Since is the time at which the
+	// reason for this write began. The write is refused with errs.Conflict if a write of the group
+	// was dropped since then.
 	After string
 	Since time.Time
 }
@@ -79,15 +80,14 @@ const (
 
 type briefKey struct{}
 
-// Brief returns a context whose transactions wait for other writers for a moment at most.
+// Brief returns a context whose transactions wait at most a moment for other writers.
 func Brief(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey{}, true) }
 
-// IsBrief reports whether the transaction that begins with a context waits for other writers for a
-// moment at most. database hands it to the driver.
+// IsBrief reports whether a transaction with the context waits at most a moment for other writers.
+// Package database passes it to the driver.
 func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey{}) != nil }
 
-// deferredOf returns the deferred writes of a pool, nil for one whose writers do not wait for each
-// other.
+// deferredOf returns the deferred writes of a pool, or nil for a database other than SQLite.
 func deferredOf(db *bun.DB) *Deferred {
 	if d, ok := db.Driver().(interface{ Attached() any }); ok {
 		list, _ := d.Attached().(*Deferred)
@@ -96,9 +96,9 @@ func deferredOf(db *bun.DB) *Deferred {
 	return nil
 }
 
-// WriteSoon is Write for a write that must not wait: if the writer of a SQLite database is not
-// free, it is deferred, and WriteSoon returns what Decide returns. Other databases write it at
-// once. Errors: errs.Unavailable if too many writes are deferred.
+// WriteSoon is Write for a write that must not wait. If the writer of a SQLite database is not
+// free, the write is deferred, and WriteSoon returns the error of Decide. Other databases make the
+// write at once. Errors: errs.Unavailable if too many writes are deferred.
 func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	d := deferredOf(db)
 	if _, c := For(ctx, db, tenant); d == nil || c.inTx {
@@ -117,7 +117,7 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	}
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
-	if d.full(tenant) { // before Decide, whose errors would tell who exists
+	if d.full(tenant) { // before Decide, whose errors would reveal which users exist
 		return errs.New(
 			errs.Unavailable,
 			"The database is busy with a long change, and too many people have logged in or out meanwhile. Try again.",
@@ -133,8 +133,8 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 	return nil
 }
 
-// writeNow runs a write if the writer is free. It reports whether the write is to be deferred
-// instead: the writer is not, or others are deferred.
+// writeNow makes a write if the writer is free. It reports whether the write must be deferred
+// instead, because the writer is not free or other writes are deferred.
 func (d *Deferred) writeNow(
 	ctx context.Context, db *bun.DB, tenant string, run func(context.Context, Conn) error,
 ) (deferred bool, err error) {
@@ -158,7 +158,7 @@ func (d *Deferred) writeNow(
 	return deferred, err
 }
 
-// refuses reports whether a write of the same group was dropped since the beginning of this one.
+// refuses reports whether a write of the group After was dropped since Since.
 func (d *Deferred) refuses(tenant string, w Soon) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,7 +166,7 @@ func (d *Deferred) refuses(tenant string, w Soon) bool {
 	return failed && w.After != "" && !at.Before(w.Since)
 }
 
-// any reports whether there are any; a nil list has none.
+// any reports whether there are deferred writes. It is false if d is nil.
 func (d *Deferred) any() bool {
 	if d == nil {
 		return false
@@ -176,7 +176,7 @@ func (d *Deferred) any() bool {
 	return len(d.all) > 0
 }
 
-// full reports whether a tenant has no place left.
+// full reports whether a tenant may defer no more writes.
 func (d *Deferred) full(tenant string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,9 +197,9 @@ func (d *Deferred) add(w *DeferredWrite) {
 // inTenant returns a key or group of a tenant.
 func inTenant(tenant, key string) string { return tenant + "\x00" + key }
 
-// FindDeferred calls read, which reads what is stored, with the values of the deferred writes of a
-// tenant with a key, oldest first, that are not stored yet. It calls read again if some of them
-// were written meanwhile.
+// FindDeferred calls read, which must read what is stored, with the values of the deferred writes
+// of a tenant with a key that are not stored yet, oldest first. It calls read again if some of them
+// were written during the call.
 func FindDeferred(db *bun.DB, tenant, key string, read func(values []any) error) error {
 	d := deferredOf(db)
 	if d == nil {
@@ -226,8 +226,8 @@ func (d *Deferred) find(tenant, key string) (values []any, round uint64) {
 	return values, d.round
 }
 
-// DropDeferred drops the deferred writes of a tenant with a key if the values of all match and
-// nobody is writing them, and reports whether it dropped any.
+// DropDeferred drops the deferred writes of a tenant with a key if all their values match and they
+// are not being written. It reports whether it dropped any.
 func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bool {
 	d := deferredOf(db)
 	if d == nil {
@@ -249,8 +249,8 @@ func DropDeferred(db *bun.DB, tenant, key string, match func(value any) bool) bo
 }
 
 // DropDeferredOf drops the deferred writes of a tenant whose values match, and returns their
-// number. The transaction in ctx must have the writer, so that nobody is writing them. They are not
-// written if it is rolled back, either; a dry run drops none.
+// number. The transaction in ctx must have the writer, so that they are not being written. They
+// stay dropped if it is rolled back. In a dry run nothing is dropped.
 func DropDeferredOf(ctx context.Context, db *bun.DB, tenant string, match func(value any) bool) (n int) {
 	d := deferredOf(db)
 	if d == nil || IsDryRun(ctx) {
@@ -281,17 +281,17 @@ func WriteDeferred(ctx context.Context, db *bun.DB) error {
 
 type lastKey struct{}
 
-// writeSoon writes what was deferred during a transaction that has just ended, unless others have
-// the writer, who do so first.
+// writeSoon makes the writes that were deferred during a transaction that has just ended. It does
+// nothing if another transaction has the writer, which makes them first.
 func (d *Deferred) writeSoon(ctx context.Context, db *bun.DB) {
 	if ctx.Value(lastKey{}) == nil && d.any() {
 		ctx = context.WithValue(context.WithoutCancel(ctx), lastKey{}, true)
-		_ = WriteDeferred(Brief(ctx), db) // what fails is written by the next one
+		_ = WriteDeferred(Brief(ctx), db) // writes that fail are made by the next call
 	}
 }
 
-// take returns the writes, which nobody else writes or drops until done is called. The caller has
-// the writer.
+// take returns the writes. Until done is called, no other caller makes or drops them. The caller
+// must have the writer.
 func (d *Deferred) take() []*DeferredWrite {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -301,7 +301,7 @@ func (d *Deferred) take() []*DeferredWrite {
 	return slices.Clone(d.all)
 }
 
-// done ends what take has begun. Writes that have neither been written nor dropped wait again.
+// done ends what take began. Writes that were neither made nor dropped wait again.
 func (d *Deferred) done() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -313,7 +313,7 @@ func (d *Deferred) done() {
 	d.remove()
 }
 
-// remove removes the writes that were written or dropped. The caller holds mu.
+// remove removes the writes that were made or dropped. The caller must hold mu.
 func (d *Deferred) remove() {
 	gone := func(w *DeferredWrite) bool { return w.state == written || w.state == dropped }
 	for _, w := range d.all {
@@ -332,8 +332,8 @@ func (d *Deferred) remove() {
 	d.all = slices.DeleteFunc(d.all, gone)
 }
 
-// write writes what is deferred with the writer of a transaction that has just begun, commits that,
-// and begins the transaction again.
+// write makes the deferred writes in a transaction that has just begun, commits it, and begins it
+// again.
 func (d *Deferred) write(ctx context.Context, r *running) error {
 	if !d.any() {
 		return nil
@@ -353,7 +353,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 		}); err == nil {
 			results[i] = written
 		} else if errs.CodeOf(err) == errs.Unavailable || FaultOf(err) != NoFault || ctx.Err() != nil {
-			// it is the database's, not the write's
+			// it is an error of the database, not of the write
 			return err
 		} else {
 			results[i], failed[group] = dropped, true
@@ -373,7 +373,7 @@ func (d *Deferred) write(ctx context.Context, r *running) error {
 	return Err(err, "")
 }
 
-// finish sets the results of writes.
+// finish sets the states of writes.
 func (d *Deferred) finish(these []*DeferredWrite, results []writeState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -386,7 +386,7 @@ func (d *Deferred) finish(these []*DeferredWrite, results []writeState) {
 	}
 }
 
-// savepoint runs fn in a transaction, and undoes it alone when it fails.
+// savepoint runs fn in a transaction, and undoes only fn if it fails.
 func (r *running) savepoint(ctx context.Context, fn func(context.Context) error) error {
 	if _, err := r.conn().fixed.ExecContext(ctx, "SAVEPOINT deferred"); err != nil {
 		return Err(err, "")
@@ -402,6 +402,6 @@ func (r *running) savepoint(ctx context.Context, fn func(context.Context) error)
 	return failed
 }
 
-// LoginsOf returns the group of a user's logins: a session is dropped if an attempt to log in is
-// that was deferred before it.
+// LoginsOf returns the group of a user's logins. A session is dropped if an attempt to log in that
+// was deferred before it is dropped.
 func LoginsOf(username string) string { return "logins of " + username }

@@ -40,7 +40,7 @@ func opened(t *testing.T, path string) *bun.DB {
 	return db
 }
 
-// note is a write of a note that fails if there is the same one.
+// note returns a write of a note. It fails if the note exists.
 func note(db *bun.DB, tenant, text, group string) bunx.Soon {
 	return bunx.Soon{
 		Run: func(ctx context.Context, c bunx.Conn) error {
@@ -69,7 +69,7 @@ func waitingFor(t *testing.T, db *bun.DB, tenant, key string) (values []any) {
 
 var errFault = errors.New("fault")
 
-// TestWriteSoon: writes are made at once if nobody else writes, and otherwise before the next
+// TestWriteSoon: writes are made at once if the writer is free, and otherwise before the next
 // transaction begins, in order.
 func TestWriteSoon(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
@@ -104,8 +104,8 @@ func TestWriteSoon(t *testing.T) {
 	is.Equal(noted(t, db), "free joins one two")
 }
 
-// TestDeferredWritesSurviveOthers: a transaction that fails, or whose caller has gone, keeps what
-// was written before it began.
+// TestDeferredWritesSurviveOthers: writes made before a transaction began are kept if it fails or
+// its caller disconnects.
 func TestDeferredWritesSurviveOthers(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -116,7 +116,7 @@ func TestDeferredWritesSurviveOthers(t *testing.T) {
 		})
 	}
 	is.Equal(fail(ctx, "one"), errFault)
-	is.Equal(noted(t, db), "one") // by the one that has failed
+	is.Equal(noted(t, db), "one") // by the failed transaction
 	gone, cancel := context.WithCancel(ctx)
 	err := bunx.InTx(gone, db, func(context.Context) error {
 		is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", "two", "")))
@@ -128,8 +128,8 @@ func TestDeferredWritesSurviveOthers(t *testing.T) {
 	is.Equal(noted(t, db), "one two")
 }
 
-// TestDeferredWritesThatFail are dropped with those of their group that follow, also with those
-// that come soon after. Others are written.
+// TestDeferredWritesThatFail: a write that fails is dropped with the later writes of its group,
+// including those that are deferred soon after. Other writes are made.
 func TestDeferredWritesThatFail(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -160,7 +160,7 @@ func TestDeferredWritesThatFail(t *testing.T) {
 	is.NoErr(bunx.WriteSoon(ctx, db, "t", late))
 }
 
-// TestDeferredWritesAreBounded, so that a tenant leaves room for others.
+// TestDeferredWritesAreBounded: one tenant cannot use all places.
 func TestDeferredWritesAreBounded(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -184,11 +184,11 @@ func TestDeferredWritesAreBounded(t *testing.T) {
 			return of
 		}
 		is.Equal(fill("greedy"), 2048)
-		for n := range 12 { // as greedy
+		for n := range 12 { // another tenant with many writes
 			all += fill(fmt.Sprint("t", n))
 		}
 		is.True(all+2048 <= 8192)
-		for n := range 20 { // everybody else
+		for n := range 20 { // other tenants
 			tenant := fmt.Sprint("other", n)
 			is.NoErr(bunx.WriteSoon(ctx, db, tenant, note(db, tenant, tenant, "")))
 		}
@@ -198,8 +198,8 @@ func TestDeferredWritesAreBounded(t *testing.T) {
 	is.Equal(len(strings.Fields(noted(t, db))), 2048+all+20)
 }
 
-// TestDeferredWritesBesideAnotherProcess: a writer in another process is not waited for either, and
-// what is deferred is written when it has ended.
+// TestDeferredWritesBesideAnotherProcess: a write does not wait for a writer in another process.
+// Deferred writes are made when that one has ended.
 func TestDeferredWritesBesideAnotherProcess(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, path := notes(t)
@@ -212,7 +212,7 @@ func TestDeferredWritesBesideAnotherProcess(t *testing.T) {
 	is.Equal(noted(t, db), "one")
 }
 
-// TestDeferredWritesInParallel: many writers and writes that are deferred lose none, and each is
+// TestDeferredWritesInParallel: with many concurrent writers no deferred write is lost, and each is
 // found until it is stored.
 func TestDeferredWritesInParallel(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
@@ -261,8 +261,8 @@ func TestDeferredWritesInParallel(t *testing.T) {
 	is.Equal(len(strings.Fields(noted(t, db))), 8*25)
 }
 
-// TestNothingIsWrittenBesideADecision: of two writes, one that need not be deferred and one that is
-// decided on, the later one finds the other.
+// TestNothingIsWrittenBesideADecision: of two writes, one that is made at once and one whose Decide
+// runs, the later one finds the other.
 func TestNothingIsWrittenBesideADecision(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
@@ -300,7 +300,7 @@ func TestNothingIsWrittenBesideADecision(t *testing.T) {
 	is.Equal(noted(t, db), "one")
 }
 
-// TestDropDeferredOf: those of a tenant that match are dropped, but not by a dry run.
+// TestDropDeferredOf: matching writes of a tenant are dropped, but not by a dry run.
 func TestDropDeferredOf(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)

@@ -15,15 +15,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// SQLite's extended result codes that mean something to a caller.
+// Extended result codes of SQLite that have a meaning for callers.
 const (
 	sqliteForeignKey = 787
 	sqlitePrimaryKey = 1555
 	sqliteUnique     = 2067
 )
 
-// Err turns a driver's error into one of errs; what names the thing that the statement was about.
-// An error that carries a code of ours already is passed on. See FaultOf for how it compares.
+// Err translates a driver's error into one of errs. what names the subject of the statement. An
+// error with a code of errs is returned unchanged. See FaultOf for how errors are compared.
 func Err(err error, what string) error {
 	switch {
 	case err == nil, errs.CodeOf(err) != errs.Internal:
@@ -36,7 +36,7 @@ func Err(err error, what string) error {
 	e := codes(err)
 	switch {
 	case e.state == "23505" || e.lite == sqliteUnique || e.lite == sqlitePrimaryKey:
-		return errs.New(errs.Conflict, "%s exists already.", what) // the cause has nothing but the names of columns
+		return errs.New(errs.Conflict, "%s exists already.", what) // the cause contains only names of columns
 	case e.state == "23503" || e.lite == sqliteForeignKey:
 		return errs.Wrap(
 			errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what,
@@ -67,11 +67,11 @@ func Err(err error, what string) error {
 	return err
 }
 
-// conflicts reports whether the statement has lost against another one, or what was prepared for it
-// is stale: in a new transaction it goes on.
+// conflicts reports whether the statement failed because of another one, or because a prepared
+// statement is stale. It can succeed in a new transaction.
 func (e code) conflicts() bool {
 	switch e.state {
-	case "72000", "26000", "42P05": // an old snapshot; a prepared statement that is gone, or that another session has
+	case "72000", "26000", "42P05": // an old snapshot; a prepared statement that is lost, or of another session
 		return true
 	case "0A000":
 		return e.routine == "RevalidateCachedQuery" // the columns of a table have changed
@@ -79,8 +79,8 @@ func (e code) conflicts() bool {
 	return strings.HasPrefix(e.state, "40")
 }
 
-// passes reports whether the statement was cancelled, found something in use, or met the state of a
-// transaction: no fault that lasts.
+// passes reports whether the failure is temporary: the statement was cancelled, something was in
+// use, or the transaction was in a wrong state.
 func (e code) passes() bool {
 	switch e.lite & 0xff {
 	case sqliteAbort, sqliteLocked, sqliteInterrupt, sqliteSchema:
@@ -90,8 +90,8 @@ func (e code) passes() bool {
 		postgresFault(e) == NoFault
 }
 
-// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself: when it was
-// sent, the change may have been made.
+// unconfirmed returns errs.Unconfirmed for the error of a COMMIT, or of a statement that commits by
+// itself, if it was sent, because the change may have been made. It returns other errors unchanged.
 func unconfirmed(err error, sent bool) error {
 	if err == nil || !sent {
 		return err
@@ -102,11 +102,11 @@ func unconfirmed(err error, sent bool) error {
 	)
 }
 
-// sent reports whether a statement was sent of which the database has not said how it ended. pgsafe
-// and pgx mark their errors. Another driver's are told by their kind: an error of the network is
-// that of the statement, unless it is one of connecting. begun reports whether there was a
-// connection, so that the end of a context is that of the statement, too: pgx returns the very
-// error that package sql returns while there is none.
+// sent reports whether a statement was sent without a known result. pgsafe and pgx mark their
+// errors. Errors of other drivers are distinguished by type: a network error, unless it is one of
+// connecting, means that the statement was sent. begun reports whether there was a connection. If
+// so, the end of a context also means that the statement was sent; without a connection, package
+// sql returns the same error as pgx.
 func sent(err error, begun bool) bool {
 	var marked interface{ StatementSent() bool }
 	var pgx interface{ SafeToRetry() bool }
@@ -134,8 +134,8 @@ func sent(err error, begun bool) bool {
 	return unreachable(err) || errors.Is(err, context.Canceled)
 }
 
-// named returns an error that names the tenant when err is that of a row which refers to something
-// that does not exist, and the tenant does not.
+// named returns an error that names the tenant if err is a foreign key violation because the tenant
+// does not exist.
 func named(ctx context.Context, db *bun.DB, tenant string, err error) error {
 	if e := codes(err); err == nil || tenant == "" || tenant == AllTenants || e.state != "23503" &&
 		e.lite != sqliteForeignKey {
@@ -149,15 +149,15 @@ func named(ctx context.Context, db *bun.DB, tenant string, err error) error {
 	return errs.Wrap(errs.Conflict, err, "Tenant %q not found.", tenant)
 }
 
-// code is what a database calls an error.
+// code is the code of a database error.
 type code struct {
 	state   string // SQLSTATE of a PostgreSQL
-	routine string // the function of PostgreSQL that has reported it, "" where the driver does not tell
+	routine string // the function of PostgreSQL that reported it, or ""
 	lite    int    // extended result code of SQLite
 }
 
 // codes returns the code of a PostgreSQL error (pgdriver or pgx) or of a SQLite error. The library
-// links no driver, so it looks for the methods that their errors have.
+// links no driver, so it checks for methods of their errors.
 func codes(err error) code {
 	var bunpg interface{ Field(byte) string }
 	var pgx interface{ SQLState() string }
@@ -173,12 +173,14 @@ func codes(err error) code {
 	return code{}
 }
 
-// OutOfMemory reports whether a PostgreSQL had no memory for a statement, such as for its locks.
+// OutOfMemory reports whether PostgreSQL did not have enough memory for a statement, such as for
+// its locks.
 func OutOfMemory(err error) bool {
 	return codes(err).state == "53200"
 }
 
-// retryAfter is when the writer of a SQLite database may be free again.
+// retryAfter is when a caller should retry while one transaction holds the writer of a SQLite
+// database.
 const retryAfter = 5 * time.Second
 
 // heldLong reports whether the writer of a SQLite database was not free because of one long

@@ -62,7 +62,7 @@ func TestErrPassesOn(t *testing.T) {
 	is.Equal(errs.CodeOf(bunx.Err(context.DeadlineExceeded, "Thing")), errs.Unavailable)
 }
 
-// slow is a statement that takes for ever.
+// slow returns a statement that does not end.
 func slow(c bunx.Conn) string {
 	if c.Postgres() {
 		return "SELECT count(pg_sleep(60))"
@@ -112,7 +112,7 @@ func TestErrOfServerLimits(t *testing.T) {
 	err = bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, touch)
 		is.NoErr(err)
-		return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // another transaction
+		return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // starts another transaction
 			_, err := c.Exec(ctx, "SET LOCAL lock_timeout = 50")
 			is.NoErr(err)
 			_, err = c.Exec(ctx, touch)
@@ -122,10 +122,10 @@ func TestErrOfServerLimits(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 }
 
-// TestErrOfLostServer kills a PostgreSQL of its own under an idle pool, an open transaction and a
+// TestErrOfLostServer kills a PostgreSQL server under an idle pool, an open transaction and a
 // running statement.
 func TestErrOfLostServer(t *testing.T) {
-	dbtest.Server(t) // skips, or fails, where there is none
+	dbtest.Server(t) // skips, or fails, without a server
 	is := is.New(t)
 	server, err := pgtest.Start(t.Context())
 	is.NoErr(err)
@@ -156,10 +156,10 @@ func TestErrOfLostServer(t *testing.T) {
 	is.NoErr(read("SELECT 1"))
 }
 
-// TestErrOfUnansweredCommit: a change whose end the server has not reported is neither done nor
+// TestErrOfUnansweredCommit: a change whose commit was not answered is reported as neither made nor
 // undone.
 func TestErrOfUnansweredCommit(t *testing.T) {
-	dbtest.Server(t) // skips, or fails, where there is none
+	dbtest.Server(t) // skips, or fails, without a server
 	is := is.New(t)
 	server, err := pgtest.Start(t.Context())
 	is.NoErr(err)
@@ -189,7 +189,7 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 		defer server.Freeze()
 		return insert(ctx, c)
 	}), unknown)
-	refused(bunx.WriteOne(t.Context(), db, "acme", insert), away) // no connection: it was not sent
+	refused(bunx.WriteOne(t.Context(), db, "acme", insert), away) // not sent, because there was no connection
 	server.Thaw()
 	for err = errors.New("not tried"); err != nil; {
 		err = db.PingContext(t.Context())
@@ -212,7 +212,8 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // TestEndedWrites ends the context of a write that waits for a lock, with each driver that a host
-// can bring: it may have been made, and the server does not go on with it. A read is what it is.
+// can use. The error says that the write may have been made, and the server stops it. The error of
+// a read does not say that.
 func TestEndedWrites(t *testing.T) {
 	dbtest.Server(t)
 	for name, open := range map[string]dbtest.Opener{
@@ -258,7 +259,7 @@ func TestEndedWrites(t *testing.T) {
 					if by == "cancel" {
 						cancel()
 					}
-					if name == "pgdriver" && by == "cancel" { // it notices by its own time-out only
+					if name == "pgdriver" && by == "cancel" { // it notices only by its own time-out
 						return nil
 					}
 					err := <-done
@@ -285,14 +286,14 @@ func TestEndedWrites(t *testing.T) {
 					ctx, "Color", "SELECT color FROM tc_colors WHERE tenant_id = $1 AND key = 'held'",
 					[]any{"acme"}, &color,
 				))
-				is.Equal(color, "#000") // the server has stopped the other one
+				is.Equal(color, "#000") // the server stopped the other one
 			})
 		}
 	}
 }
 
-// TestEndedBeforeSending: a write whose context ends before a statement is sent was not made, and
-// the error says so.
+// TestEndedBeforeSending: if the context ends before the statement is sent, the error says that the
+// write was not made.
 func TestEndedBeforeSending(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -311,7 +312,7 @@ func TestEndedBeforeSending(t *testing.T) {
 			})
 		}
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(context.Context, bunx.Conn) error {
-			// the only connection, or the only writer
+			// the only connection, or the only writer, is in use
 			err := insert(ended)
 			is.Equal(errs.CodeOf(err), errs.Canceled)
 			is.True(errors.Is(err, context.Canceled))

@@ -12,23 +12,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Fault is what an error tells of the database itself, not of one statement.
+// Fault is the state of the database that an error reveals.
 type Fault string
 
-// The faults. Each but Away lasts until an operator has done something, or a fail-over is over.
+// The faults. Each but Away lasts until an operator acts or a fail-over is complete.
 const (
-	NoFault Fault = "" // none that is known: the statement's own error, or one for another try
-	// it cannot be reached, refuses the program, ends, or has no memory or connection left
+	NoFault Fault = "" // no fault of the database: an error of the statement, or one that can be retried
+	// it cannot be reached, refuses connections, is shutting down, or has no memory or connection
+	// left
 	Away       Fault = "away"
 	ReadOnly   Fault = "read-only"  // a standby, a read-only file or file system, or no right to write
-	DiskFull   Fault = "full"       // no room for what is written
+	DiskFull   Fault = "full"       // no space for what is written
 	Damaged    Fault = "damaged"    // its files are damaged, or cannot be read or written
 	Unmigrated Fault = "unmigrated" // it has no tables, or those of another version
 )
 
-// FaultOf returns the fault that an error of a statement, of a transaction or of connecting tells
-// of; err may be one that Err has translated. It compares codes, not text, except for a table that
-// a SQLite database lacks, which has no code of its own.
+// FaultOf returns the fault that an error of a statement, of a transaction or of connecting
+// reveals. err may be translated by Err. It compares codes, not text, except for a missing table of
+// a SQLite database, which has no specific code.
 func FaultOf(err error) Fault {
 	if err == nil {
 		return NoFault
@@ -44,7 +45,8 @@ func FaultOf(err error) Fault {
 	return NoFault
 }
 
-// sentences are for people. errs.Full is the code of DiskFull, errs.Unavailable that of the others.
+// sentences are messages for people. The code is errs.Full for DiskFull, and errs.Unavailable for
+// the others.
 var sentences = map[Fault]string{
 	Away:     "The database is not available at the moment. Try again.",
 	ReadOnly: "The database can only be read at the moment, so nothing was changed. Try again later.",
@@ -54,8 +56,8 @@ var sentences = map[Fault]string{
 		"tenantcontent migrate",
 }
 
-// TranslatedFault is FaultOf for an error that Err has translated, which is one of the service's
-// own database. Of others it returns NoFault.
+// TranslatedFault is FaultOf for errors of the service's own database, which Err has translated. It
+// returns NoFault for other errors.
 func TranslatedFault(err error) Fault {
 	if f := FaultOf(err); f != NoFault && errs.MessageOf(err) == sentences[f] {
 		return f
@@ -63,7 +65,7 @@ func TranslatedFault(err error) Fault {
 	return NoFault
 }
 
-// Corrupt reports whether a statement has met a part of the database that is damaged.
+// Corrupt reports whether a statement has read a damaged part of the database.
 func Corrupt(err error) bool {
 	switch e := codes(err); {
 	case e.state != "":
@@ -73,40 +75,40 @@ func Corrupt(err error) bool {
 	}
 }
 
-// postgresFault decides each class of SQLSTATE that is about the server: appendix A of PostgreSQL's
-// manual.
+// postgresFault returns the fault for each class of SQLSTATE that is about the server: see appendix
+// A of PostgreSQL's manual.
 func postgresFault(e code) Fault {
 	switch e.state {
 	case "53100":
 		return DiskFull
 	case "25006":
 		return ReadOnly
-	case "42501": // no right, and also EROFS, EACCES and EPERM of the server's own files
-		if e.routine != "ExecWithCheckOptions" { // a row that a policy does not let in is a fault of ours
+	case "42501": // no privilege, and also EROFS, EACCES and EPERM for the files of the server
+		if e.routine != "ExecWithCheckOptions" { // a row that violates a policy is an error of the program
 			return ReadOnly
 		}
-	case "42P01", "42703", "3F000": // a table, a column, a schema
+	case "42P01", "42703", "3F000": // undefined table, column or schema
 		return Unmigrated
 	case "54000":
-		if e.routine == "GetNewTransactionId" || e.routine == "GetNewMultiXactId" { // it must be vacuumed first
+		if e.routine == "GetNewTransactionId" || e.routine == "GetNewMultiXactId" { // VACUUM is necessary
 			return ReadOnly
 		}
 	case "25P03", "25P04", "3D000":
-		// it has ended a transaction that was idle or long; it has no database of the URL's name
+		// the server ended an idle or long transaction, or does not have the database of the URL
 		return Away
 	case "57014": // the statement was cancelled
 		return NoFault
 	}
 	switch e.state[:min(2, len(e.state))] {
-	case "08", "28", "53", "57": // connections, who may log in, resources, the operator
+	case "08", "28", "53", "57": // connections, authorization, resources, the operator
 		return Away
-	case "58", "XX": // the system's calls, PostgreSQL itself
+	case "58", "XX": // system calls, internal errors of PostgreSQL
 		return Damaged
 	}
 	return NoFault
 }
 
-// SQLite's primary result codes. Of an extended code they are the low byte.
+// Primary result codes of SQLite: the low byte of an extended code.
 const (
 	sqliteError     = 1
 	sqlitePerm      = 3
@@ -145,15 +147,15 @@ func sqliteFault(lite int, err error) Fault {
 	return NoFault
 }
 
-// unreachable reports whether an error without a code of the database is one of its connection.
+// unreachable reports whether an error without a database code is one of the connection.
 func unreachable(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		!errors.Is(err, context.Canceled) && errors.As(err, &network) // context.DeadlineExceeded is one
+		!errors.Is(err, context.Canceled) && errors.As(err, &network) // context.DeadlineExceeded is a net.Error
 }
 
-// err returns the error for people.
+// err returns the error for callers.
 func (f Fault) err(cause error) error {
 	code := errs.Unavailable
 	if f == DiskFull {

@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// states are SQLSTATEs of each class that is about the server, with what a caller is told.
+// states are SQLSTATEs of each class that is about the server, with the fault and code for callers.
 var states = []struct {
 	state string
 	fault bunx.Fault
@@ -34,7 +34,7 @@ var states = []struct {
 	{"25P04", bunx.Away, errs.Unavailable},
 	{"55P02", bunx.NoFault, errs.Unavailable}, {"55P04", bunx.NoFault, errs.Unavailable},
 	{"58P03", bunx.Damaged, errs.Unavailable},
-	// Codes that no version has yet are decided by their class.
+	// Codes that no version defines yet are decided by their class.
 	{"08999", bunx.Away, errs.Unavailable},
 	{"25999", bunx.NoFault, errs.Unavailable}, {"53999", bunx.Away, errs.Unavailable},
 	{"55999", bunx.NoFault, errs.Unavailable}, {"57999", bunx.Away, errs.Unavailable},
@@ -88,14 +88,14 @@ func TestFaultsOfPostgres(t *testing.T) {
 						t.Errorf("%s: %q and %s, want %q and %s: %v", s.state, fault, code, s.fault, s.code, err)
 					}
 				}
-				is.NoErr(exec(t.Context(), db, "SELECT 1")) // the pool goes on
+				is.NoErr(exec(t.Context(), db, "SELECT 1")) // the pool can still be used
 			}
 		})
 	}
 }
 
-// TestUnknownOutcome: where the server itself does not know how a statement ended, the caller is
-// told that the change may have been made.
+// TestUnknownOutcome: if the server does not know how a statement ended, the error says that the
+// change may have been made.
 func TestUnknownOutcome(t *testing.T) {
 	dbtest.Server(t)
 	for name, open := range map[string]dbtest.Opener{"pgsafe": dbtest.Postgres, "pgx": dbtest.PGX} {
@@ -114,8 +114,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestPolicyViolationIsInternal: a row of another tenant is a fault of the program, not of the
-// database.
+// TestPolicyViolationIsInternal: writing a row of another tenant is an error of the program, not of
+// the database.
 func TestPolicyViolationIsInternal(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
@@ -184,7 +184,7 @@ func TestFaultsOfFiles(t *testing.T) {
 
 	whole, err := os.ReadFile(path)
 	is.NoErr(err)
-	// the header is whole
+	// the header is not damaged
 	is.NoErr(os.WriteFile(path, append(whole[:4096:4096], make([]byte, len(whole)-4096)...), 0o600))
 	err = add(path)
 	is.Equal(bunx.FaultOf(err), bunx.Damaged)
@@ -196,12 +196,12 @@ func TestFaultsOfFiles(t *testing.T) {
 		0o600,
 	))
 	err = add(path)
-	if errs.CodeOf(err) != errs.Invalid { // package sqlite looks at it when it is opened
+	if errs.CodeOf(err) != errs.Invalid { // package sqlite checks it when it opens the file
 		t.Error(err)
 	}
 }
 
-// TestUnmigrated names the cure on a database without tables.
+// TestUnmigrated: the error about a database without tables explains what to do.
 func TestUnmigrated(t *testing.T) {
 	test := func(t *testing.T, url string) {
 		is := is.New(t)

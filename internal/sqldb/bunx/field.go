@@ -10,7 +10,7 @@ import (
 // TimeOf is the Field of a column that holds a Time.
 func TimeOf(t *time.Time) any { return timeField{t} }
 
-// TimeOrNull is TimeOf for a column whose NULL is nil.
+// TimeOrNull is TimeOf for a column that stores nil as NULL.
 func TimeOrNull(t **time.Time) any { return nullTimeField{t} }
 
 type timeField struct{ t *time.Time }
@@ -39,7 +39,7 @@ func (f nullTimeField) Scan(src any) error {
 // Value implements driver.Valuer.
 func (f nullTimeField) Value() (driver.Value, error) { return AtOrNull(*f.t).Value() }
 
-// TextOrNull is the Field of a column whose NULL is "".
+// TextOrNull is the Field of a column that stores "" as NULL.
 func TextOrNull(s *string) any { return textField{s} }
 
 type textField struct{ s *string }
@@ -63,7 +63,7 @@ func (f textField) size() int { return len(*f.s) }
 // JSON is the Field of a column of text that holds JSON.
 func JSON(raw *json.RawMessage) any { return jsonField{raw} }
 
-// JSONOrNull is JSON for a column whose NULL is nil.
+// JSONOrNull is JSON for a column that stores nil as NULL.
 func JSONOrNull(raw *json.RawMessage) any { return nullJSONField{jsonField{raw}} }
 
 type jsonField struct{ raw *json.RawMessage }
@@ -93,8 +93,8 @@ func (f nullJSONField) Value() (driver.Value, error) {
 	return f.jsonField.Value()
 }
 
-// JSONArray is the Field of a column of text that holds a JSON array of any elements. An empty one
-// is nil.
+// JSONArray is the Field of a column of text that holds a JSON array. An empty array is read as
+// nil.
 func JSONArray[T any](all *[]T) any { return &arrayField[T]{all: all} }
 
 type arrayField[T any] struct {

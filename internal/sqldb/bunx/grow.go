@@ -8,22 +8,22 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// PostgreSQL keeps the plan of a statement, and of what a foreign key looks up, until the
-// statistics of its tables change. One that was made when a table was empty may read all rows of a
-// tenant, and nobody collects statistics of rows that a transaction has not committed. So long
-// transactions have their plans made anew as they write, and collect the statistics of what they
-// have written when they end.
+// PostgreSQL keeps the plan of a statement, and of the query that checks a foreign key, until the
+// statistics of its tables change. A plan that was made when a table was empty may read all rows of
+// a tenant. Statistics do not include rows of uncommitted transactions. So long transactions have
+// their plans made again as they write, and update the statistics of the tables they changed when
+// they end.
 
-// growStep is how many rows change the plans of the statements that follow, and the statistics of a
-// table.
+// growStep is the number of rows after which later statements are planned again, and the statistics
+// of a table are updated.
 const growStep = 1000
 
-// growth is what a transaction of Long work has written on PostgreSQL.
+// growth counts what a transaction of Long work has written on PostgreSQL.
 type growth struct {
 	rows, next int
 }
 
-// add counts rows. Whenever their number has doubled, what follows is planned anew.
+// add counts rows. Each time their number has doubled, later statements are planned again.
 func (g *growth) add(ctx context.Context, c Conn, rows int) error {
 	g.rows += rows
 	if g.rows < max(g.next, growStep) {
@@ -33,8 +33,8 @@ func (g *growth) add(ctx context.Context, c Conn, rows int) error {
 	return c.Replan(ctx)
 }
 
-// Replan has PostgreSQL plan the statements that follow on this connection by the sizes that tables
-// have now, and so what foreign keys look up. A transaction that changes many rows begins with it.
+// Replan makes PostgreSQL plan later statements on this connection, and checks of foreign keys, by
+// the current sizes of tables. A transaction that changes many rows calls it first.
 func (c Conn) Replan(ctx context.Context) error {
 	if !c.Postgres() {
 		return nil
@@ -43,7 +43,7 @@ func (c Conn) Replan(ctx context.Context) error {
 	return err
 }
 
-// changed returns the tables, or partitions, of which the transaction has changed many rows.
+// changed returns the tables, or partitions, in which the transaction has changed many rows.
 func (g *growth) changed(ctx context.Context, c Conn) ([]string, error) {
 	if g == nil || g.rows < growStep || IsDryRun(ctx) {
 		return nil, nil
@@ -53,11 +53,11 @@ func (g *growth) changed(ctx context.Context, c Conn) ([]string, error) {
 	return Scan(rows, err, Text)
 }
 
-// maxAnalyze is how long the statistics of tables are collected at most.
+// maxAnalyze is the most time for updating the statistics of tables.
 const maxAnalyze = 10 * time.Second
 
-// analyze collects the statistics of tables, from a sample of their rows. What fails, or is not
-// allowed to the role, is left to the server's autovacuum.
+// analyze updates the statistics of tables, from a sample of their rows. If it fails, or the role
+// is not allowed to do it, autovacuum does it later.
 func analyze(ctx context.Context, db *bun.DB, tables []string) {
 	if len(tables) == 0 {
 		return
@@ -67,8 +67,8 @@ func analyze(ctx context.Context, db *bun.DB, tables []string) {
 	_, _ = withHooks(db, db.DB).ExecContext(ctx, "ANALYZE (SKIP_LOCKED) "+strings.Join(tables, ", "))
 }
 
-// Analyze has PostgreSQL collect the statistics of a table, or of a tenant's partition of it, to
-// which many rows were added in many transactions. It is not called in a transaction.
+// Analyze makes PostgreSQL update the statistics of a table, or of a tenant's partition of it, to
+// which many transactions have added many rows. It must not be called in a transaction.
 func Analyze(ctx context.Context, db *bun.DB, tenant, table string) {
 	ctx, c := For(ctx, db, tenant)
 	if !c.Postgres() {

@@ -10,9 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLongTransactionsArePlannedBySize: what foreign keys look up in a transaction that began with
-// empty tables is planned anew as they grow, and their statistics are there when it has been
-// committed.
+// TestLongTransactionsArePlannedBySize: in a transaction that began with empty tables, checks of
+// foreign keys are planned again as the tables grow. The statistics are updated after the commit.
 func TestLongTransactionsArePlannedBySize(t *testing.T) {
 	is := is.New(t)
 	const many = 3000
@@ -25,7 +24,7 @@ func TestLongTransactionsArePlannedBySize(t *testing.T) {
 		is := is.New(t)
 		is.NoErr(run(ctx, func(ctx context.Context) error {
 			ctx, c := bunx.For(ctx, db, "acme")
-			for _, rows := range [][2]int{{1, 20}, {21, many}} { // those of one statement are checked one by one
+			for _, rows := range [][2]int{{1, 20}, {21, many}} { // the rows of one statement are checked one by one
 				for _, insert := range []string{
 					`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 						SELECT 'acme', $1 || i, 'report', '1', 'jo', '', true, 0, now(), now() FROM generate_series($2::integer, $3) i`,

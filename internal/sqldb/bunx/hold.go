@@ -6,11 +6,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// HoldPrincipal keeps a user or team, and its id, until the transaction ends: a transaction that
-// renames or deletes it, or passes on what it owns, waits, and then finds what is inserted here for
-// it. Others hold it at the same time. It comes before anything else that the transaction locks, so
-// that nobody waits in a circle. It returns errs.Forbidden if it does not exist: it was deleted
-// meanwhile, or the host's own log-in knows a person who is no user.
+// HoldPrincipal protects a user or team, and its id, until the transaction ends. A transaction that
+// renames or deletes it, or reassigns what it owns, waits, and then finds the rows inserted here.
+// Several transactions can hold it at the same time. It must be called before the transaction locks
+// anything else, so that there are no deadlocks. It returns errs.Forbidden if the principal does
+// not exist: it was deleted, or the host's login knows a person that is not a user.
 func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id = $2`
 	if c.Postgres() {
@@ -24,7 +24,7 @@ func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// HoldAccount is HoldPrincipal, and returns the account of a user: see Account.
+// HoldAccount is HoldPrincipal that returns the account of a user: see Account.
 func (c Conn) HoldAccount(ctx context.Context, tenant, name string) (account string, err error) {
 	held, err := c.HoldAccounts(ctx, tenant, []string{name})
 	if account = held[name]; err == nil && account == "" {
@@ -37,7 +37,7 @@ func noPrincipal(id string) error {
 	return errs.New(errs.Forbidden, "%s is no user or team of this tenant, so nothing can belong to them.", id)
 }
 
-// HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that
+// HoldPrincipals is HoldPrincipal for any number of users, teams and "*". It returns those that
 // exist.
 func (c Conn) HoldPrincipals(ctx context.Context, tenant string, ids []string) (held map[string]bool, err error) {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id ` + c.OneOf(2) + ` ORDER BY id`

@@ -9,14 +9,15 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// hooked runs fixed text with the query hooks of a bun.DB, as bun runs what it builds.
+// hooked runs fixed text with the query hooks of a bun.DB, as bun does for statements that it
+// builds.
 type hooked struct {
 	fixed
 	db *bun.DB
 }
 
-// withHooks returns f, with the hooks of db if it has any. The text then has no arguments for them:
-// bun would format it anew.
+// withHooks returns f with the hooks of db, if it has any. The hooks get the text without
+// arguments, because bun would format them into it.
 func withHooks(db *bun.DB, f fixed) fixed {
 	if hasHooks(db) {
 		return hooked{f, db}
@@ -24,11 +25,11 @@ func withHooks(db *bun.DB, f fixed) fixed {
 	return f
 }
 
-// queryHooks is the field of a bun.DB that has its hooks.
+// queryHooks is the field of a bun.DB that holds its hooks.
 var queryHooks, hasField = reflect.TypeFor[bun.DB]().FieldByName("queryHooks")
 
-// hasHooks reports whether a bun.DB may have hooks. bun does not tell; without any, a statement is
-// not to cost more for them.
+// hasHooks reports whether a bun.DB may have hooks. bun has no method for that. Statements without
+// hooks must not be slower because of them.
 func hasHooks(db *bun.DB) bool {
 	if !hasField || queryHooks.Type.Kind() != reflect.Slice {
 		return true
@@ -36,7 +37,7 @@ func hasHooks(db *bun.DB) bool {
 	return reflect.ValueOf(db).Elem().FieldByIndex(queryHooks.Index).Len() > 0
 }
 
-// run has bun call the hooks before and after do.
+// run makes bun call the hooks before and after do.
 func (h hooked) run(ctx context.Context, query string, do call) (sql.Result, error) {
 	return h.db.NewRaw(query).Conn(do).Exec(ctx)
 }
@@ -53,7 +54,7 @@ func (h hooked) QueryContext(ctx context.Context, query string, args ...any) (ro
 
 // QueryRowContext implements fixed.
 func (h hooked) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
-	_, _ = h.run(ctx, query, func(ctx context.Context) (sql.Result, error) { // the row has the error
+	_, _ = h.run(ctx, query, func(ctx context.Context) (sql.Result, error) { // the row holds the error
 		row = h.fixed.QueryRowContext(ctx, query, args...)
 		return nil, row.Err()
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// seen is a query hook.
+// seen is a query hook that records its calls.
 type seen struct {
 	before, after []string
 	errs          []error
@@ -36,8 +36,8 @@ func (s *seen) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	s.after, s.errs = append(s.after, e.Query), append(s.errs, e.Err)
 }
 
-// TestHooksSeeEveryStatement: those of fixed text, in and outside of transactions, and those that
-// are built.
+// TestHooksSeeEveryStatement: hooks are called for fixed text, inside and outside of transactions,
+// and for built statements.
 func TestHooksSeeEveryStatement(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -88,7 +88,7 @@ func TestHooksSeeEveryStatement(t *testing.T) {
 			}
 		}
 		is.Equal(statements, counter.Take())
-		is.True(slices.ContainsFunc(hook.errs, func(err error) bool { return err != nil })) // that of the taken id
+		is.True(slices.ContainsFunc(hook.errs, func(err error) bool { return err != nil })) // the duplicate id
 	})
 }
 

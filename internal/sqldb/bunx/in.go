@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// In returns the list of an IN as fixed text: ($3,$4,…), n arguments that start at number from. n
-// is at least 1.
+// In returns the list of an IN as fixed text: ($3,$4,…), n placeholders from number from on. n must
+// be at least 1.
 func In(from, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -18,7 +18,7 @@ func In(from, n int) string {
 	return "(" + b.String()[1:] + ")"
 }
 
-// Args returns arguments: those in front, then one for each of some texts.
+// Args returns arguments: front, then one for each of some texts.
 func Args(some []string, front ...any) []any {
 	args := make([]any, 0, len(front)+len(some))
 	args = append(args, front...)
@@ -28,11 +28,11 @@ func Args(some []string, front ...any) []any {
 	return args
 }
 
-// inBatch is how many values one statement of ExecIn has.
+// inBatch is the number of values in one statement of ExecIn.
 const inBatch = 500
 
 // ExecIn runs fixed text that ends with IN for all values, some hundred in each statement, and
-// reports how many rows it changed. args come before the values.
+// returns the number of rows it changed. args precede the values.
 func (c Conn) ExecIn(ctx context.Context, query string, values []string, args ...any) (n int, err error) {
 	for some := range slices.Chunk(values, inBatch) {
 		changed, err := c.Exec(ctx, query+In(len(args)+1, len(some)), Args(some, args...)...)

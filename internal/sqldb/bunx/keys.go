@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Keys makes one argument of any number of keys, for Find and Among: of the texts of each of their
-// columns. The text of the statement, and its plan, is the same for all numbers.
+// Keys returns one argument for any number of keys, for Find and Among: the texts of each of their
+// columns. The text of the statement, and its plan, do not depend on the number.
 func Keys(columns ...[]string) string {
 	all := make([][]string, len(columns[0]))
 	for i := range all {
@@ -18,15 +18,15 @@ func Keys(columns ...[]string) string {
 			all[i] = append(all[i], texts[i])
 		}
 	}
-	raw, _ := json.Marshal(all) // texts always encode
+	raw, _ := json.Marshal(all) // texts can always be encoded
 	return string(raw)
 }
 
-// Among returns a SELECT, in parentheses, of the first columns of the Keys that are argument $n:
-// for WITH, FROM, and for IN beside Match.
+// Among returns a SELECT, in parentheses, of the first columns of the Keys in argument $n: for
+// WITH, FROM, and for IN together with Match.
 //
-// Its OFFSET has PostgreSQL take the texts for columns. Without it they are calls of ->>, which is
-// not leakproof: a table with row-level security would not be looked up by them in an index.
+// Its OFFSET makes PostgreSQL treat the texts as columns. Without it they would be calls of ->>,
+// which is not leakproof, and an index of a table with row-level security would not be used.
 func (c Conn) Among(n, columns int) string {
 	parts := make([]string, columns)
 	for i := range parts {
@@ -39,18 +39,18 @@ func (c Conn) Among(n, columns int) string {
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
 
-// OneOf returns the end of a condition that follows a column: its value is one of the Keys that are
+// OneOf returns the end of a condition that follows a column: its value is one of the Keys in
 // argument $n.
 func (c Conn) OneOf(n int) string {
 	among := c.Among(n, 1)
 	return c.anyOf(among[1 : len(among)-1])
 }
 
-// anyOf returns the end of a condition that follows a column: its value is one of those of a
+// anyOf returns the end of a condition that follows a column: its value is in the result of a
 // SELECT.
 //
-// Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of
-// them to join them with the keys of an IN. An array is a condition of an index.
+// Without statistics PostgreSQL assumes that a tenant has few rows, and would read all of them to
+// join them with the keys of an IN. An array is a condition that an index supports.
 func (c Conn) anyOf(query string) string {
 	if c.Postgres() {
 		return "= ANY (ARRAY(" + query + "))"
@@ -58,9 +58,9 @@ func (c Conn) anyOf(query string) string {
 	return "IN (" + query + ")"
 }
 
-// Match returns a condition: the values of several columns are those of one of the Keys that are
-// argument $n. By the first column at least PostgreSQL looks into an index that has it after those
-// of the other conditions.
+// Match returns a condition: the values of several columns are those of one of the Keys in argument
+// $n. PostgreSQL searches, at least by the first column, an index that has it after the columns of
+// the other conditions.
 func (c Conn) Match(n int, columns ...string) string {
 	all := "(" + strings.Join(columns, ", ") + ") IN " + c.Among(n, len(columns))
 	if c.Postgres() {
@@ -69,18 +69,18 @@ func (c Conn) Match(n int, columns ...string) string {
 	return all
 }
 
-// Lookup is a SELECT of rows by the keys that an index ends with.
+// Lookup is a SELECT of rows by keys that are the last columns of an index.
 type Lookup struct {
 	Columns string
 	Table   string
 	Where   string // on the columns of the index before the key, with arguments from $1
-	Key     string // column, or several with commas between them
-	Lock    bool   // the rows, in the order of the keys, until the transaction ends
-	Change  bool   // with Lock: as Conn.ForChange does
+	Key     string // a column, or several separated by commas
+	Lock    bool   // lock the rows, in the order of the keys, until the transaction ends
+	Change  bool   // with Lock: lock as Conn.ForChange does
 }
 
-// Find runs a Lookup by one column with the arguments of its Where. Only the rows that exist come,
-// a key given twice perhaps twice.
+// Find runs a Lookup by one column with the arguments of its Where. It returns only rows that
+// exist. A key given twice may be returned twice.
 func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*sql.Rows, error) {
 	if l.Lock && c.Postgres() {
 		keys = slices.Sorted(slices.Values(keys))
@@ -88,11 +88,12 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 	return c.FindBy(ctx, l, [][]string{keys}, args...)
 }
 
-// FindBy is Find by several columns; keys are the texts of each. It does not sort them for Lock.
+// FindBy is Find by several columns; keys are the texts of each column. It does not sort them for
+// Lock.
 //
-// PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where
-// lets through and compare it with all keys, and that is what it does while it has no statistics,
-// such as in the minute after a large import.
+// PostgreSQL searches the index once for each key. With an IN it could read all rows that meet
+// Where and compare them with all keys, and it does so without statistics, for example in the
+// minute after a large import.
 func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any) (*sql.Rows, error) {
 	n, columns := len(args)+1, strings.Split(l.Key, ", ")
 	args = append(args, Keys(keys...))
@@ -113,7 +114,7 @@ func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any
 			lock = c.ForChange()
 		}
 	}
-	// OFFSET keeps it from being an ordinary join.
+	// OFFSET prevents an ordinary join
 	return c.Rows(ctx,
 		fmt.Sprintf(`SELECT found.* FROM %s AS sought(%s) CROSS JOIN LATERAL (SELECT %s FROM %s `+
 			`WHERE %s%s OFFSET 0%s) AS found`,

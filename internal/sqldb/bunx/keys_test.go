@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// odd are keys that mean something to SQL or to JSON.
+// odd are keys with special characters of SQL or JSON.
 var odd = []string{
 	"", " ", "a", "A", "ä", "'", `"`, `\`, `\\"`, "';DROP TABLE tc_colors;--",
 	"$1", "?", ":a", "{a,b}", `["a"]`, "null", "1", "<&>", "\u2028", "😀", "a\nb",
@@ -91,8 +91,8 @@ func TestAmong(t *testing.T) {
 	})
 }
 
-// TestFindLocks has one transaction wait for another one that has found the same rows, and see what
-// that wrote.
+// TestFindLocks: a transaction waits for another one that found the same rows, and sees what that
+// one wrote.
 func TestFindLocks(t *testing.T) {
 	locked := byKey
 	locked.Columns, locked.Lock = "search", true
@@ -104,7 +104,7 @@ func TestFindLocks(t *testing.T) {
 		for i := range 20 {
 			keys := []string{"a", "b"}
 			if i%2 == 1 {
-				slices.Reverse(keys) // waits for nobody who waits for it
+				slices.Reverse(keys) // the order of keys does not cause a deadlock
 			}
 			go func() {
 				done <- bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
@@ -132,7 +132,7 @@ func TestFindLocks(t *testing.T) {
 	})
 }
 
-// TestFindNeedsNoStatistics looks at the plan for a table that PostgreSQL has never counted.
+// TestFindNeedsNoStatistics checks the plan for a table that PostgreSQL has never analyzed.
 func TestFindNeedsNoStatistics(t *testing.T) {
 	dbtest.Server(t)
 	is := is.New(t)
@@ -154,16 +154,16 @@ func TestFindNeedsNoStatistics(t *testing.T) {
 	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = `).MatchString(plan))
 }
 
-// TestPlansUnderPolicies looks at what statements with many keys, and with the account of a user,
-// find their rows by: under row-level security an index is of no use to a condition with a function
-// that is not leakproof, and which conditions have one differs between minor releases.
+// TestPlansUnderPolicies checks by which index statements with many keys, or with the account of a
+// user, find their rows. With row-level security an index does not support a condition with a
+// function that is not leakproof. Which functions are leakproof differs between minor releases.
 func TestPlansUnderPolicies(t *testing.T) {
 	dbtest.Server(t)
 	secured, open := dbtest.Postgres(t), dbtest.PGX(t)
 	for name, db := range map[string]*bun.DB{"secured": secured, "open": open} {
 		is := is.New(t)
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			for _, statement := range []string{ // so many rows that the indexes differ, without statistics
+			for _, statement := range []string{ // so many rows that the indexes differ in cost, without statistics
 				`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) ` +
 					`SELECT 'acme', n, '', '#fff', now(), now() FROM generate_series(1, 20000) n`,
 				`INSERT INTO tc_principals (tenant_id, id, type, label) SELECT 'acme', n, 'User', '' ` +
@@ -172,7 +172,7 @@ func TestPlansUnderPolicies(t *testing.T) {
 					`FROM generate_series(1, 20000) n`,
 				"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off",
 				"SET LOCAL enable_hashjoin = off", "SET LOCAL enable_mergejoin = off",
-				"SET LOCAL cpu_index_tuple_cost = 100", // it reads as few as it can
+				"SET LOCAL cpu_index_tuple_cost = 100", // it reads as few rows as possible
 			} {
 				if _, err := c.Exec(ctx, statement); err != nil {
 					return err
@@ -202,8 +202,8 @@ func TestPlansUnderPolicies(t *testing.T) {
 	}
 }
 
-// TestOnlyAmongReadsKeys: statements have the elements of JSON from Among, whose columns are fit
-// for an index.
+// TestOnlyAmongReadsKeys: statements use the elements of JSON only through Among, whose columns an
+// index supports.
 func TestOnlyAmongReadsKeys(t *testing.T) {
 	is := is.New(t)
 	root, err := os.OpenRoot("../../..")

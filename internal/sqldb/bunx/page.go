@@ -16,42 +16,42 @@ import (
 // List describes how the rows of a table are paged.
 type List[R any] struct {
 	Table  *Table[R]
-	Join   string // what follows the table in FROM, such as " JOIN …"; "" for none
+	Join   string // what follows the table in FROM, such as " JOIN …", or ""
 	Key    string // column that is unique in the tenant; it breaks ties
-	Order  string // the list's own order, as in paging.Query.Sort
+	Order  string // the default order, as in paging.Query.Sort
 	Sorts  []Sort[R]
-	Search string // column with fold.Search of what q searches; "" for a list without q
+	Search string // column with fold.Search of the texts that q searches; "": the list does not support q
 }
 
 // Sort is one way to order a list.
 type Sort[R any] struct {
-	Field  string         // as the API names it
-	Column string         // NOT NULL; one that ends in _at holds a Time
+	Field  string         // the name in the API
+	Column string         // NOT NULL; a column whose name ends in _at holds a Time
 	Value  func(R) string // the row's value in the column, as an argument
 }
 
-// Part is the rows of a list that a page is of.
+// Part is the part of a list that is paged.
 type Part struct {
-	Where string // fixed text with the alias of the Table, whose arguments begin with the tenant
+	Where string // condition with the alias of the Table; the arguments begin with the tenant
 	Args  []any
-	// Total is an expression of how many rows these are, such as Total returns, whose arguments are
-	// the first of Args; "": they are counted.
+	// Total is an expression for the number of rows, such as one of Total. Its arguments are the
+	// first of Args. "": the rows are counted.
 	Total string
-	// What is the noun of the errs.NotFound that a Total of NULL is.
+	// What is the noun of the errs.NotFound that Page returns if Total is NULL.
 	What string
-	// Index is one by which a page with q finds its rows; nil: it compares all rows.
+	// Index is the index by which a page with q finds its rows; nil: it compares all rows.
 	Index *Index
 }
 
-// And returns a Part of the rows for which a condition holds, too; they are counted. @ stands for
-// the next argument.
+// And returns a Part with an additional condition, whose rows are counted. @ stands for the next
+// argument.
 func (p Part) And(condition string, args ...any) Part {
 	p.Args, p.Total = slices.Clip(p.Args), ""
 	p.Where += " AND " + p.bind(condition, args...)
 	return p
 }
 
-// bind returns a text whose @ are the next arguments.
+// bind returns text with each @ replaced by a placeholder for the next argument.
 func (p *Part) bind(text string, args ...any) string {
 	for _, a := range args {
 		p.Args = append(p.Args, a)
@@ -60,10 +60,10 @@ func (p *Part) bind(text string, args ...any) string {
 	return text
 }
 
-// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes; key returns a
-// row's value in List.Key. It is one statement of fixed text, which costs the same in a list of any
-// length. A page without rows in a list that has some is one more, for the total, and so is the
-// count of a part that has none.
+// Page reads one page. The page ends before q.Limit if its rows exceed paging.MaxBytes. key returns
+// a row's value in List.Key. Page runs one statement of fixed text, which costs the same for a list
+// of any length. It runs another one for the total if the page is empty but the list may not be, or
+// if the part has no Total.
 func Page[R any](
 	ctx context.Context, c Conn, l List[R], part Part, key func(R) string, q paging.Query,
 ) (page paging.Page[R], err error) {
@@ -114,11 +114,11 @@ func (p *Part) rows(
 	if r.After != nil {
 		query += p.bind(" AND ("+r.Column+", "+key+") "+r.Past+" (@, @)", r.After.Value, r.After.Key)
 	}
-	limit := p.bind("@", q.Limit+1) // one more tells whether there are more
+	limit := p.bind("@", q.Limit+1) // one more row shows whether more rows follow
 	if c.Postgres() && slices.Contains(usual, q.Limit) {
 		p.Args, limit = p.Args[:len(p.Args)-1], strconv.Itoa(q.Limit+1)
 	}
-	if r.After == nil && q.Start > 0 && p.Total != "" { // past the end no rows are skipped
+	if r.After == nil && q.Start > 0 && p.Total != "" { // skip no rows beyond the end
 		if c.Postgres() {
 			query += p.bind(" AND @ < "+p.Total, q.Start)
 		} else { // which would compare each row
@@ -132,11 +132,11 @@ func (p *Part) rows(
 	return query
 }
 
-// usual are the limits that are part of a statement's text: PostgreSQL plans a statement whose
-// LIMIT is an argument each time.
+// usual are the limits that are part of a statement's text. PostgreSQL plans a statement with an
+// argument as LIMIT each time.
 var usual = []int{1, 10, 20, 25, 50, 100, 200, 250, 500, paging.MaxLimit}
 
-// arguments returns how many arguments a text has.
+// arguments returns the number of arguments in a text.
 func arguments(text string) (n int) {
 	for _, after := range strings.Split(text, "$")[1:] {
 		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
@@ -150,7 +150,7 @@ func arguments(text string) (n int) {
 func (l List[R]) columns() (all, key string) { return l.Table.Qualified, l.Key }
 
 // Fill fills a page with the rows of a statement that Range describes, and closes them. The columns
-// are those of the Table; last are the destinations of further ones.
+// are those of the Table; last are the destinations of the columns after them.
 func (l List[R]) Fill(
 	ctx context.Context, rows *sql.Rows, err error, key func(R) string, q paging.Query, page *paging.Page[R],
 	last ...any,
@@ -168,13 +168,13 @@ func (l List[R]) Fill(
 	return l.Cut(page, q.Limit, key, q)
 }
 
-// restoreOrder puts the rows of a page with q.Before into the list's order: they were read
-// backwards, one more than the page has.
+// restoreOrder puts the rows of a page with q.Before into the list's order. They were read
+// backwards, with one more row than the page has.
 func restoreOrder[R any](page *paging.Page[R], q paging.Query) {
 	if len(page.Rows) > q.Limit {
 		page.Rows, page.More = page.Rows[:q.Limit], true
 	}
-	if page.More { // rows precede
+	if page.More { // rows precede the page
 		page.Start = max(1, q.Start-len(page.Rows))
 	}
 	slices.Reverse(page.Rows)
@@ -205,7 +205,7 @@ func (l List[R]) cut(page *paging.Page[R], n int, sort Sort[R], key func(R) stri
 // lengthen it.
 const maxQ = 10_000
 
-// check refuses an unknown order, and what no statement can carry.
+// check returns an error for an unknown order, and for values that cannot be part of a statement.
 func (l List[R]) check(q paging.Query) error {
 	if _, _, err := l.sort(q); err != nil {
 		return err
@@ -223,10 +223,10 @@ func (l List[R]) check(q paging.Query) error {
 	return nil
 }
 
-// fits reports whether a statement can carry a position, nil for none.
+// fits reports whether a position, which may be nil, can be an argument of a statement.
 func fits(p *paging.Position) bool { return p == nil || isText(p.Value) && isText(p.Key) }
 
-// isText reports whether a database can hold s: PostgreSQL takes neither NUL nor what is not UTF-8.
+// isText reports whether a database can hold s: PostgreSQL refuses NUL and invalid UTF-8.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
@@ -246,17 +246,17 @@ func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
 	return Sort[R]{}, false, errs.New(errs.Invalid, "sort is not known")
 }
 
-// Range is where the rows of a page begin and in which direction they are read.
+// Range defines where the rows of a page begin and in which direction they are read.
 type Range struct {
 	Column string           // the rows are ordered by it, then by List.Key
-	Dir    string           // ASC or DESC, of both
+	Dir    string           // ASC or DESC, of both columns
 	Past   string           // > or <: how the rows compare with After
-	After  *paging.Position // the rows begin behind it; nil: with the row Query.Start
+	After  *paging.Position // the rows begin after it; nil: with the row Query.Start
 }
 
 // Range returns how a statement of fixed text reads the page of a query: the rows of the Range, one
-// more than q.Limit, for Fill. It returns the query with its defaults, and refuses the queries that
-// Page refuses.
+// more than q.Limit, for Fill. It also returns the query with its defaults. It refuses the queries
+// that Page refuses.
 func (l List[R]) Range(q paging.Query) (Range, paging.Query, error) {
 	q, err := q.Checked()
 	if err == nil {
@@ -269,8 +269,8 @@ func (l List[R]) Range(q paging.Query) (Range, paging.Query, error) {
 	return r, q, err
 }
 
-// bounds returns the Range of a page: behind the position of q.After, or backwards before that of
-// q.Before, when the query has one.
+// bounds returns the Range of a page: after the position of q.After, or backwards before q.Before,
+// if the query has one.
 func (l List[R]) bounds(q paging.Query) (Range, error) {
 	s, desc, err := l.sort(q)
 	if err != nil {
@@ -284,7 +284,7 @@ func (l List[R]) bounds(q paging.Query) (Range, error) {
 		r.Dir, r.Past = "DESC", "<"
 	}
 	if r.After != nil && strings.HasSuffix(s.Column, "_at") {
-		if at, err := time.Parse(timeText, r.After.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
+		if at, err := time.Parse(timeText, r.After.Value); err != nil || at.Year() < 1 { // PostgreSQL has years from 1
 			return Range{}, errs.New(errs.Invalid, "cursor does not fit this list")
 		}
 	}

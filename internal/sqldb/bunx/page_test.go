@@ -40,7 +40,7 @@ func TestPage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, db := is.New(t), t.Context(), open(t)
 		at := time.Date(2026, 11, 20, 20, 31, 0, 1000, time.UTC)
-		for i, key := range []string{"a", "b%", "b_", `b\`, "bx", "ä'?"} { // two share each time
+		for i, key := range []string{"a", "b%", "b_", `b\`, "bx", "ä'?"} { // two have the same time
 			is.NoErr(put(ctx, db, key, at.Add(time.Duration(i/2)*time.Microsecond)))
 		}
 		for sort, want := range map[string]string{
@@ -106,8 +106,8 @@ func follow(t *testing.T, db *bun.DB, sort string) string {
 	}
 }
 
-// TestPageBytes: a page ends with the row that passes the bound; what it holds is counted from 64
-// KiB on, and the reading ends with the error of who counts.
+// TestPageBytes: a page ends with the row that exceeds the limit. Its bytes are counted from 64 KiB
+// on, and the reading ends with the error of Hold.
 func TestPageBytes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -133,7 +133,7 @@ func TestPageBytes(t *testing.T) {
 		)
 		is.NoErr(err)
 		is.Equal(n, 2)
-		is.True(!p.More) // with the last row of the list
+		is.True(!p.More) // it ends with the last row of the list
 
 		held := 0
 		hold := func(n int) error { held += n; return nil }
@@ -152,7 +152,7 @@ func TestPageBytes(t *testing.T) {
 	})
 }
 
-// TestPageOfHostileInput is never a fault of ours.
+// TestPageOfHostileInput: hostile input is never an internal error.
 func TestPageOfHostileInput(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
@@ -181,8 +181,8 @@ var countedList = bunx.List[shade]{
 	}}},
 }
 
-// TestPageTotals: the total is that of the expression, also on an empty page, and costs a statement
-// only there.
+// TestPageTotals: the total is that of the expression, also on an empty page, and needs a second
+// statement only there.
 func TestPageTotals(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()

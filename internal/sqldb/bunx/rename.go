@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// renameBatch is how many names one statement changes.
+// renameBatch is the number of names that one statement changes.
 const renameBatch = 500
 
 // Is is a column and the value that it must have.
@@ -16,8 +16,8 @@ type Is struct {
 	Value  any
 }
 
-// Rename writes new names for old ones into a column of a table of one tenant, in the rows alone
-// that meet the conditions only. names maps old to new, and no new name is an old one.
+// Rename replaces old names by new ones in a column of a table of one tenant, in the rows that meet
+// the conditions only. names maps old names to new ones, and a new name must not be an old one.
 func (c Conn) Rename(ctx context.Context, tenant, table, column string, names map[string]string, only ...Is) error {
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), renameBatch) {
 		var args []any

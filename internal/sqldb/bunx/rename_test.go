@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestRename takes more names than one statement does.
+// TestRename renames more names than fit one statement.
 func TestRename(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -21,7 +21,7 @@ func TestRename(t *testing.T) {
 			names[fmt.Sprint("a", i)] = fmt.Sprint("b", i)
 		}
 		for _, key := range []string{"a0", "a1199", "other"} {
-			is.NoErr(put(t.Context(), db, key, time.Now())) // search is the key
+			is.NoErr(put(t.Context(), db, key, time.Now())) // the column search is the key
 		}
 		rename := func(tenant string, names map[string]string, only ...bunx.Is) {
 			is.NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -16,9 +16,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Index is an index of trigrams (migrations 0043 and 0053), by which a search reads few rows of a
-// long list. internal/jobs/indexer keeps it. It has all rows whose text in List.Search matches, and
-// perhaps others.
+// Index is an index of trigrams (migrations 0043 and 0053), with which a search reads few rows of a
+// long list. internal/jobs/indexer maintains it. It has all rows whose text in List.Search matches,
+// and possibly others.
 type Index struct {
 	List, Part string // as in tc_totals
 	// Where is a condition on the columns of an index of the table before List.Key, with arguments
@@ -26,19 +26,18 @@ type Index struct {
 	Where string
 }
 
-// Bounds of what a search reads of an index. Beyond them it compares all rows of the list, as it
-// does without an index.
+// Bounds of what a search reads of an index. If they are exceeded, all rows of the list are
+// compared, as without an index.
 const (
-	maxNoted = 5000 // rows that are not in the index yet
-	// Rows that are to be compared are looked up by their keys if these are few, or a small part of
-	// the index.
+	maxNoted = 5000 // rows that are not indexed yet
+	// Rows to compare are looked up by their keys if they are few, or a small part of the index.
 	fewFound, maxFound, partFound = 5000, 100_000, 8
 )
 
-// DocsInBlock is how many keys a row of tc_search_docs has.
+// DocsInBlock is the number of keys in a row of tc_search_docs.
 const DocsInBlock = 16
 
-// Block returns the key of the row of tc_search_docs that has a text of a segment.
+// Block returns the key of the row of tc_search_docs that contains a text of a segment.
 func Block(segment, doc int) string {
 	return strconv.Itoa(segment) + "/" + strconv.Itoa(doc/DocsInBlock)
 }
@@ -46,8 +45,9 @@ func Block(segment, doc int) string {
 const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
 
 // indexState returns the statement that reads the state of an index: whether it is usable, the rows
-// that are noted, its segments, and which of some grams they have. It is one statement, so that a
-// row is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
+// that are not indexed yet, its segments, and which of some grams they have. It is one statement,
+// so that a row is either noted or in a segment. The arguments are the tenant, list and part, and
+// the grams.
 func indexState(c Conn) string {
 	// SQLite joins in this order
 	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0`
@@ -76,20 +76,20 @@ func gramLists(c Conn) string {
 		WHERE ` + ofList + ` AND g.gram = w.value ->> 0 AND g.segment = CAST(w.value ->> 1 AS integer)`
 }
 
-// segment is what is read of a live segment.
+// segment is what a search knows of a live segment.
 type segment struct {
 	texts int
-	n     map[string]int // of the texts that have a gram
+	n     map[string]int // number of texts by gram
 }
 
-// candidates returns the keys of all rows that q can match, and perhaps more; false: there is no
-// index that tells them.
+// candidates returns the keys of all rows that q can match, and possibly others. ok is false if the
+// index cannot be used.
 func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys []string, ok bool, err error) {
 	query := trigrams.QueryOf(fold.Text(q))
 	if len(query) == 0 {
 		return nil, false, nil
 	}
-	for range 3 { // a segment goes while it is read when others replace it
+	for range 3 { // a segment can be replaced while it is read
 		segments, noted, ok, err := x.state(ctx, c, tenant, query)
 		if err != nil || !ok {
 			return nil, false, err
@@ -135,12 +135,12 @@ func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys [
 	return nil, false, nil
 }
 
-// tooMany reports whether n rows, of an index with some texts, are so many that all rows of the
+// tooMany reports whether n rows, in an index with some texts, are so many that all rows of the
 // list are compared instead.
 func tooMany(n, texts int) bool { return n > fewFound && n > min(maxFound, texts/partFound) }
 
-// state returns the live segments of an index by their numbers, and the keys of rows that are
-// noted; false: it is not usable.
+// state returns the live segments of an index by their numbers, and the keys of rows that are not
+// indexed yet. It reports false if the index is not usable.
 func (x Index) state(
 	ctx context.Context, c Conn, tenant string, query trigrams.Query,
 ) (segments map[int]*segment, noted []string, ok bool, err error) {
@@ -173,8 +173,8 @@ func (x Index) state(
 	return segments, noted, ok && len(noted) <= maxNoted, Err(err, "Page")
 }
 
-// docs returns the texts of segments that are in all lists of some grams, which may be none; false:
-// a segment is gone.
+// docs returns the texts of segments that are in the lists of all given grams, all texts of a
+// segment without grams. all is false if a segment was replaced.
 func (x Index) docs(
 	ctx context.Context, c Conn, tenant string, lists map[int][]string, segments map[int]*segment,
 ) (docs map[int][]int, all bool, err error) {
@@ -211,7 +211,7 @@ func (x Index) docs(
 	return docs, len(read) == len(grams), Err(err, "Page")
 }
 
-// keys returns the keys of texts of segments; false: a segment is gone.
+// keys returns the keys of texts of segments. It reports false if a segment was replaced.
 func (x Index) keys(
 	ctx context.Context, c Conn, tenant string, docs map[int][]int,
 ) (keys []string, all bool, err error) {
@@ -258,9 +258,9 @@ func (x Index) keys(
 	return keys, len(read) == len(blocks), Err(err, "Page")
 }
 
-// search returns what a page with q reads: the rows of the part that match, where they are read
-// from, and their number. Few rows are looked up by their keys; without an index that tells them,
-// all rows of the part are compared.
+// search returns what a page with q reads: the FROM of the statement, and the matching rows with
+// their number. Few rows are looked up by their keys. If the index cannot be used, all rows of the
+// part are compared.
 func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) (from string, of Part, err error) {
 	table := l.Table.Name
 	if x := part.Index; x != nil {
@@ -274,16 +274,16 @@ func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) 
 			table = x.rows(c, l.Table.Name, l.Key, len(part.Args))
 		}
 	}
-	// SQLite would prepare a statement with LIKE and an argument again for each.
+	// SQLite would prepare a statement with LIKE and an argument again for each value
 	part = part.And(l.Search+` LIKE '' || @ ESCAPE '\'`, fold.Pattern(q.Q))
 	from = " FROM " + table + " AS " + l.Table.alias + l.Join + " WHERE " + part.Where
 	part.Total, part.What = "(SELECT count(*)"+from+")", "" // one statement for rows and total
 	return from, part, nil
 }
 
-// rows returns a table of the rows with the Keys that are argument $n. It leaves the engine no
-// choice but to look up each: one that expects more rows than there are, or has no statistics,
-// reads the list in its order instead and compares each row.
+// rows returns a table of the rows with the Keys in argument $n. It forces the database to look up
+// each key. A planner that expects more rows than there are, or has no statistics, would read the
+// list in its order and compare each row.
 func (x Index) rows(c Conn, table, key string, n int) string {
 	where := x.Where
 	if where == "" {

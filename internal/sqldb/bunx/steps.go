@@ -9,16 +9,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// A step changes at most stepRows rows: others write between two of them. StepLimit ends the SELECT
-// of these rows.
+// A step changes at most stepRows rows, so that others can write between two steps. StepLimit ends
+// the SELECT of these rows.
 const (
 	stepRows  = 500
 	StepLimit = " LIMIT 500"
 )
 
-// Steps runs a statement that changes at most as many rows of a tenant as StepLimit says until it
-// finds no more, each time in a transaction of its own, and reports the number of all rows. In a
-// sweep it ends with entity.ErrMore when others have their turn. It is not called in a transaction.
+// Steps runs a statement until it changes no more rows of a tenant, each time in a new transaction,
+// and returns the number of all rows. The statement must end its SELECT with StepLimit. In a sweep
+// Steps returns entity.ErrMore when the sweeps of other tenants must run. It must not be called in
+// a transaction.
 func Steps(ctx context.Context, db *bun.DB, tenant, query string, args ...any) (n int, err error) {
 	for {
 		some := 0
@@ -35,8 +36,8 @@ func Steps(ctx context.Context, db *bun.DB, tenant, query string, args ...any) (
 	}
 }
 
-// DeleteSteps deletes the rows of a tenant for which a condition holds, as Steps does. key are the
-// columns of the primary key behind the tenant, parted by commas; the condition has the tenant as
+// DeleteSteps deletes the rows of a tenant that meet a condition, as Steps does. key are the
+// columns of the primary key after the tenant, separated by commas. The condition has the tenant as
 // $1 and args from $2 on.
 func DeleteSteps(ctx context.Context, db *bun.DB, tenant, table, key, where string, args ...any) (n int, err error) {
 	query := `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND (` + key + `) IN (SELECT ` + key + ` FROM ` +
@@ -44,8 +45,8 @@ func DeleteSteps(ctx context.Context, db *bun.DB, tenant, table, key, where stri
 	return Steps(ctx, db, tenant, query, append([]any{tenant}, args...)...)
 }
 
-// Some returns a condition of at most n rows of a table that meet another condition, for a DELETE
-// or UPDATE of a few of many rows. The condition has the tenant as $1.
+// Some returns a condition that selects at most n rows of a table that meet another condition, for
+// a DELETE or UPDATE of a few of many rows. The condition has the tenant as $1.
 func (c Conn) Some(table, where string, n int) string {
 	end := ` FROM ` + table + ` WHERE tenant_id = $1 AND ` + where + ` LIMIT ` + strconv.Itoa(n)
 	if c.Postgres() { // the rows of a tenant are in one partition
@@ -54,8 +55,8 @@ func (c Conn) Some(table, where string, n int) string {
 	return `rowid IN (SELECT rowid` + end + `)`
 }
 
-// RemoveOf deletes at most n rows of an account from some tables, each in its turn, and reports
-// whether there may be more.
+// RemoveOf deletes at most n rows of an account from some tables, one table after the other, and
+// reports whether there may be more.
 func (c Conn) RemoveOf(ctx context.Context, tenant, account string, n int, tables ...string) (more bool, err error) {
 	for _, table := range tables {
 		some, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE `+c.Some(table, `username = $2`, n), tenant, account)

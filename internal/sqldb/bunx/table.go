@@ -20,29 +20,30 @@ import (
 type Column[T any] struct {
 	Name string
 
-	// Field returns a pointer to what the column is read into and written from, or a sql.Scanner
-	// and driver.Valuer for it, such as TimeOf. It is nil for a column that is only written.
+	// Field returns a pointer to the field that the column is read into and written from, or a
+	// sql.Scanner and driver.Valuer for it, such as TimeOf. It is nil for a column that is only
+	// written.
 	Field func(*T) any
-	// Value returns what is written instead of Field. A column with neither is left to the
+	// Value returns what is written instead of Field. A column with neither is written only by
 	// statements that name it.
 	Value func(*T) any
-	// Read is what is read in place of a column, in the terms of the table's alias: such a column
-	// is never written, and a Select of the table names the alias.
+	// Read is an expression that is read in place of a column, with the alias of the table. Such a
+	// column is never written, and a Select of the table must name the alias.
 	Read string
 
 	Key  bool // part of the primary key
-	Once bool // written by an INSERT alone: Update and OnConflict leave it as it is
-	Keep bool // written by Update, but OnConflict leaves it as it is
+	Once bool // written only by an INSERT: Update and OnConflict leave it unchanged
+	Keep bool // written by Update, but OnConflict leaves it unchanged
 }
 
-// Table is the one list of a table's columns. The texts of its statements are made of it when the
-// program starts, and the arguments and destinations of a row without reflection.
+// Table lists the columns of a table. The texts of its statements are built when the program
+// starts. The arguments and destinations of a row do not use reflection.
 type Table[T any] struct {
 	Name      string
-	Names     string // the columns that are read, as SELECT and RETURNING take them
+	Names     string // the columns that are read, for SELECT and RETURNING
 	Qualified string // Names with the alias, for a SELECT of several tables
 
-	// OnConflict is the end of an INSERT that overwrites the columns of a row that exists, except
+	// OnConflict is the end of an INSERT that overwrites the columns of an existing row, except
 	// those with Once or Keep.
 	OnConflict string
 
@@ -52,7 +53,7 @@ type Table[T any] struct {
 	changed, key        []Column[T]
 }
 
-// NewTable returns a Table; alias is what built statements and Qualified call it.
+// NewTable returns a Table. alias is its name in built statements and in Qualified.
 func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	t := &Table[T]{Name: name, alias: alias}
 	var set, overwrite []string
@@ -87,7 +88,7 @@ func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	return t
 }
 
-// Overwrite is OnConflict for these columns alone, whether they have Keep or not.
+// Overwrite is OnConflict for only these columns, whether they have Keep or not.
 func (t *Table[T]) Overwrite(columns ...string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
@@ -115,7 +116,7 @@ func qualified[T any](alias string, columns []Column[T]) string {
 	return strings.Join(all, ", ")
 }
 
-// Select returns the fixed text of a SELECT of whole rows; rest follows the table's name.
+// Select returns the fixed text of a SELECT of rows of the table; rest follows the table's name.
 func (t *Table[T]) Select(rest string) string {
 	return "SELECT " + t.Names + " FROM " + t.Name + " " + rest
 }
@@ -132,10 +133,10 @@ func (t *Table[T]) InsertOneWith(columns ...string) string {
 		)
 }
 
-// Extra returns the placeholder of the n-th argument, from 1, that follows those of Args.
+// Extra returns the placeholder of the n-th argument, from 1, after those of Args.
 func (t *Table[T]) Extra(n int) string { return "$" + strconv.Itoa(len(t.written)+n) }
 
-// NamesWith returns Names with an expression in the place of one column.
+// NamesWith returns Names with an expression in place of one column.
 func (t *Table[T]) NamesWith(column, expression string) string {
 	all := strings.Split(t.Names, ", ")
 	for i, name := range all {
@@ -146,7 +147,7 @@ func (t *Table[T]) NamesWith(column, expression string) string {
 	return strings.Join(all, ", ")
 }
 
-// Dest returns where a row of Names is scanned to.
+// Dest returns the destinations for scanning a row of Names.
 func (t *Table[T]) Dest(row *T) []any {
 	return t.appendDest(make([]any, 0, len(t.read)+1), row)
 }
@@ -178,8 +179,8 @@ func args[T any](to []any, columns []Column[T], row *T) []any {
 	return to
 }
 
-// value returns what a field points to. Package sql follows all other pointers by itself, but
-// slower.
+// value returns the value that a field points to. Package sql would dereference pointers itself,
+// but more slowly.
 func value(field any) any {
 	switch p := field.(type) {
 	case *string:
@@ -196,11 +197,11 @@ func value(field any) any {
 	return field
 }
 
-// maxArgs is less than the number of arguments that SQLite takes, and PostgreSQL takes more.
+// maxArgs is less than the number of arguments that SQLite supports. PostgreSQL supports more.
 const maxArgs = 32_000
 
-// Insert adds rows with one statement, very many with several. rest follows the values: "",
-// OnConflict, or another ON CONFLICT. It returns how many rows were written.
+// Insert adds rows with one statement, or with several if there are very many. rest follows the
+// values: "", OnConflict, or another ON CONFLICT. It returns the number of rows that were written.
 func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (int, error) {
 	written := 0
 	for some := range slices.Chunk(rows, maxArgs/len(t.written)) {
@@ -220,8 +221,8 @@ func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (
 	return written, nil
 }
 
-// Update writes the columns of a row that are neither Key nor Once, if the row is as only demands.
-// It returns how many rows were written: one or none.
+// Update writes the columns of a row that are neither Key nor Once, if the row meets the conditions
+// only. It returns the number of rows that were written, 0 or 1.
 func (t *Table[T]) Update(ctx context.Context, c Conn, row *T, only ...Is) (int, error) {
 	all := args(make([]any, 0, len(t.changed)+len(t.key)+len(only)), t.changed, row)
 	all, query := args(all, t.key, row), t.update
@@ -232,16 +233,16 @@ func (t *Table[T]) Update(ctx context.Context, c Conn, row *T, only ...Is) (int,
 	return c.Exec(ctx, query, all...)
 }
 
-// Restore sets the columns of a row that Update leaves as they are, Key and Once, to their values
-// in was: the row is then as it is stored, whatever an edit did to it. Columns without a Field are
-// not restored.
+// Restore sets the columns of a row that Update does not write, Key and Once, to their values in
+// was. The row is then as it is stored, whatever an edit changed. Columns without a Field are not
+// restored.
 func (t *Table[T]) Restore(row, was *T) error {
 	for _, c := range t.read {
 		if !c.Key && !c.Once {
 			continue
 		}
 		to, from := c.Field(row), c.Field(was)
-		if v, ok := from.(driver.Valuer); ok { // such as TimeOf
+		if v, ok := from.(driver.Valuer); ok { // for example TimeOf
 			stored, err := v.Value()
 			if err == nil {
 				err = to.(sql.Scanner).Scan(stored)
@@ -256,14 +257,14 @@ func (t *Table[T]) Restore(row, was *T) error {
 	return nil
 }
 
-// Rows returns a SELECT, for Bounded and All, that has no columns yet.
+// Rows returns a SELECT without columns, for Bounded and All.
 func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
 	return c.NewSelect().TableExpr(t.Name + " AS " + t.alias)
 }
 
 // Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends
-// with the row that fills it; more reports whether the SELECT has further rows, which stay in the
-// database.
+// with the row that fills the meter. more reports whether the SELECT has further rows, which are
+// not read.
 func (t *Table[T]) Bounded(
 	ctx context.Context, q *bun.SelectQuery, meter *paging.Meter,
 ) (all []T, more bool, err error) {
@@ -285,12 +286,12 @@ func (t *Table[T]) Without(columns ...string) *Table[T] {
 	return t.reading(func(name string) bool { return !slices.Contains(columns, name) })
 }
 
-// Only returns a Table that reads some columns alone.
+// Only returns a Table that reads only some columns.
 func (t *Table[T]) Only(columns ...string) *Table[T] {
 	return t.reading(func(name string) bool { return slices.Contains(columns, name) })
 }
 
-// reading returns a Table that reads the columns that keep reports.
+// reading returns a Table that reads the columns for which keep reports true.
 func (t *Table[T]) reading(keep func(name string) bool) *Table[T] {
 	some := *t
 	some.read = slices.DeleteFunc(slices.Clone(t.read), func(c Column[T]) bool { return !keep(c.Name) })
@@ -298,8 +299,8 @@ func (t *Table[T]) reading(keep func(name string) bool) *Table[T] {
 	return &some
 }
 
-// With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the
-// alias of their table.
+// With returns a Table whose built SELECTs also read columns of joined tables. Their names must
+// have the alias of their table.
 func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	with := *t
 	with.read = slices.Concat(t.read, joined)
@@ -307,8 +308,8 @@ func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	return &with
 }
 
-// bounded is Bounded of the rows of a SELECT, which it closes; last are the destinations of the
-// columns after the table's. It reads all rows without a meter.
+// bounded is Bounded for the rows of a SELECT, which it closes. last are the destinations of the
+// columns after the table's. Without a meter it reads all rows.
 func (t *Table[T]) bounded(rows *sql.Rows, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
 	defer func() { _ = rows.Close() }()
 	dest := make([]any, 0, len(t.read)+len(last))

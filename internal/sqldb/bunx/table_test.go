@@ -53,7 +53,7 @@ func TestTableTexts(t *testing.T) {
 		shades.Overwrite("color", "source"),
 		" ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source",
 	)
-	for _, c := range []string{"none", "key", "created_at"} { // unknown, of the primary key, and never changed
+	for _, c := range []string{"none", "key", "created_at"} { // unknown, part of the primary key, and never changed
 		func() {
 			defer func() { is.True(recover() != nil) }()
 			shades.Overwrite(c)
@@ -98,7 +98,7 @@ func TestTable(t *testing.T) {
 		is.Equal(insert(""), 0)
 		is.Equal(insert("", one, two), 2)
 		is.Equal(read("A"), one)
-		is.Equal(read("B"), two) // NULL is nil
+		is.Equal(read("B"), two) // NULL is read as nil
 		list := bunx.List[shade]{Table: shades, Key: "key", Order: "key", Search: "search", Sorts: []bunx.Sort[shade]{
 			{Field: "key", Column: "key", Value: func(s shade) string { return s.Key }},
 		}}
@@ -121,14 +121,14 @@ func TestTable(t *testing.T) {
 			Updated:   at,
 		}
 		is.Equal(insert(shades.OnConflict, change), 1)
-		one.Color, one.Updated = change.Color, at // what has Once or Keep stays
+		one.Color, one.Updated = change.Color, at // columns with Once or Keep are unchanged
 		is.Equal(read("A"), one)
 		update := func(s shade) int {
 			t.Helper()
 			return write(func(ctx context.Context, c bunx.Conn) (int, error) { return shades.Update(ctx, c, &s) })
 		}
 		is.Equal(update(change), 1)
-		one.Source = nil // what has Once stays
+		one.Source = nil // columns with Once are unchanged
 		is.Equal(read("A"), one)
 		is.Equal(read("B"), two)
 		updateIf := func(s shade, only ...bunx.Is) int {
@@ -179,7 +179,7 @@ func TestTableRestore(t *testing.T) {
 		}
 		is.NoErr(once.Restore(&edited, &was))
 		want := was
-		want.Tenant, want.Updated = "evil", at.Add(time.Hour) // no Field, and not Once
+		want.Tenant, want.Updated = "evil", at.Add(time.Hour) // neither Field nor Once
 		is.Equal(edited, want)
 	}
 }

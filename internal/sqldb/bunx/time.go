@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// timeText is the format of times on SQLite: of one width, so that texts sort as the times do.
-// PostgreSQL reads it, too.
+// timeText is the format of times on SQLite. All texts have the same width, so they sort as the
+// times do. PostgreSQL reads it, too.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
-// Time is a column that holds a time: UTC, whole microseconds. It is timestamptz(6) on PostgreSQL
-// and text on SQLite; as an argument it is the same text on both. The zero Time is NULL.
+// Time is a column that holds a time in UTC with whole microseconds. It is timestamptz(6) on
+// PostgreSQL and text on SQLite; as an argument it is the same text on both. The zero Time is NULL.
 type Time struct{ time.Time }
 
-// At makes a Time of a point in time.
+// At returns a Time for t.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
-// AtOrNull makes a Time of a point in time, NULL for nil.
+// AtOrNull returns a Time for *t, or NULL for nil.
 func AtOrNull(t *time.Time) Time {
 	if t == nil {
 		return Time{}
@@ -25,7 +25,7 @@ func AtOrNull(t *time.Time) Time {
 	return At(*t)
 }
 
-// Ptr returns the point in time, nil for NULL.
+// Ptr returns the time, or nil for NULL.
 func (t Time) Ptr() *time.Time {
 	if t.IsZero() {
 		return nil
@@ -61,8 +61,8 @@ func (t *Time) Scan(src any) error {
 	return fmt.Errorf("bunx: cannot read a time from %T", src)
 }
 
-// parse reads timeText by place, five times faster than time.Parse: a list reads two times a row.
-// Any other text goes through time.Parse.
+// parse reads timeText by position, five times faster than time.Parse, because a list reads two
+// times a row. It passes other text to time.Parse.
 func (t *Time) parse(s string) error {
 	if len(s) == len(timeText) && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' && s[16] == ':' &&
 		s[19] == '.' && s[26] == 'Z' {

@@ -61,7 +61,7 @@ var times = rapid.Custom(func(t *rapid.T) time.Time {
 	return time.Unix(s, rapid.Int64Range(0, 999999999).Draw(t, "ns")).In(zone)
 })
 
-// TestTimeTextOrder is what SQLite relies on.
+// TestTimeTextOrder: texts sort as times do, on which SQLite relies.
 func TestTimeTextOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := bunx.At(times.Draw(t, "a")), bunx.At(times.Draw(t, "b"))

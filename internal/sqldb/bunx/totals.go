@@ -8,24 +8,24 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Total returns an expression of how many rows some parts of a list have, of the tenant that is
-// argument $1. parts is the end of a condition, such as "= $2". The lists are those of the
-// migration that makes tc_totals, whose triggers keep the numbers; they are exact in every
+// Total returns an expression for the number of rows in some parts of a list, for the tenant in
+// argument $1. parts is the end of a condition, such as "= $2". The lists are defined by the
+// migration that creates tc_totals, whose triggers maintain the numbers. They are exact in every
 // transaction.
 func Total(list, parts string) string {
 	return `(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_totals WHERE tenant_id = $1 AND list = '` + list +
 		`' AND part ` + parts + `)`
 }
 
-// Whole is the one part of a list that has no others.
+// Whole is the condition for the only part of a list that is not divided.
 const Whole = `= ''`
 
-// foldBatch is how many slots one transaction adds up.
+// foldBatch is the number of slots that one transaction adds up.
 const foldBatch = 1000
 
-// foldSlots adds slots up that no transaction is about to write, and returns the parts that have no
+// foldSlots adds up slots that no transaction is about to write. It returns the parts that have no
 // rows any more and, last, the number of slots. A list that has 2,000 rows now gets an index of
-// trigrams: a migration that writes slot 0 adds the lists itself.
+// trigrams. A migration that writes slot 0 must add such lists itself.
 const foldSlots = `WITH slots AS (SELECT tenant_id, list, part, slot FROM tc_totals WHERE slot <> 0 ORDER BY tenant_id, list, part LIMIT $1 FOR UPDATE SKIP LOCKED),
 	gone AS (DELETE FROM tc_totals t USING slots s WHERE t.tenant_id = s.tenant_id AND t.list = s.list AND t.part = s.part AND t.slot = s.slot
 		RETURNING t.tenant_id, t.list, t.part, t.n),
@@ -35,8 +35,8 @@ const foldSlots = `WITH slots AS (SELECT tenant_id, list, part, slot FROM tc_tot
 		AND list IN ('ai_instructions', 'apps', 'assistants', 'bundles', 'colors', 'domains', 'entities', 'teams', 'users') ON CONFLICT DO NOTHING)
 	SELECT tenant_id, list, part FROM folded WHERE n = 0 UNION ALL SELECT '', '', CAST(count(*) AS text) FROM slots`
 
-// FoldTotals adds up the slots that transactions have written, of all tenants and without waiting
-// for any of them, and returns their number.
+// FoldTotals adds up the slots that transactions have written, for all tenants and without waiting
+// for transactions, and returns their number.
 func FoldTotals(ctx context.Context, db *bun.DB) (n int, err error) {
 	if _, c := For(ctx, db, AllTenants); !c.Postgres() { // SQLite has one slot
 		return 0, nil
@@ -51,7 +51,7 @@ func FoldTotals(ctx context.Context, db *bun.DB) (n int, err error) {
 	return n, err
 }
 
-// foldSome adds up the slots of one transaction, and removes the parts that have no rows any more.
+// foldSome adds up slots in one transaction, and removes the parts that have no rows any more.
 func foldSome(ctx context.Context, c Conn) (n int, err error) {
 	var tenants, lists, parts []string
 	rows, err := c.Rows(ctx, foldSlots, foldBatch)

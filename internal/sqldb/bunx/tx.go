@@ -20,15 +20,15 @@ type txKey = cache.TxKey
 // running is a transaction in a context.
 type running struct {
 	db     *bun.DB
-	idb    bun.IDB // the transaction, for statements that bun builds
+	idb    bun.IDB // the transaction, for built statements
 	tx     *sql.Tx
 	tenant string  // of the last statement
 	growth *growth // nil: not Long, or not on PostgreSQL
 
-	host   bool        // the host began it, and ends it: see WithTx
-	apart  atomic.Bool // it may see something else than others do
-	busy   atomic.Bool // a part of the host's transaction runs
-	undone atomic.Bool // the database has ended the host's transaction: no part can be undone
+	host   bool        // the host began it and ends it: see WithTx
+	apart  atomic.Bool // it may see other rows than concurrent transactions
+	busy   atomic.Bool // a part of the host's transaction is running
+	undone atomic.Bool // the database has ended the host's transaction, so no part can be undone
 
 	mu    sync.Mutex
 	ended bool
@@ -43,7 +43,7 @@ func (r *running) conn() Conn {
 // Uncached implements cache.Tx.
 func (r *running) Uncached() bool { return r != nil && r.apart.Load() }
 
-// transaction returns the transaction of a context, if it is one of the same *sql.DB, or nil.
+// transaction returns the transaction of a context if it uses the same *sql.DB, else nil.
 func transaction(ctx context.Context, db *bun.DB) *running {
 	if r, _ := ctx.Value(txKey{}).(*running); r != nil && (r.db == db || r.db.DB == db.DB) {
 		return r
@@ -51,8 +51,8 @@ func transaction(ctx context.Context, db *bun.DB) *running {
 	return nil
 }
 
-// WithoutTx returns a context whose statements run outside the transaction of ctx, for what goes on
-// after its end.
+// WithoutTx returns a context whose statements run outside the transaction of ctx, for work that
+// continues after its end.
 func WithoutTx(ctx context.Context) context.Context {
 	if r, _ := ctx.Value(txKey{}).(*running); r == nil {
 		return ctx
@@ -66,14 +66,15 @@ func HasTx(ctx context.Context) bool {
 	return r != nil
 }
 
-// LastWrite is what a transaction writes at its end.
+// LastWrite is a write at the end of a transaction.
 type LastWrite interface {
 	Write(ctx context.Context) error
 }
 
-// BeforeCommit adds something to what the transaction in ctx writes as the last thing before its
-// commit, under a key; fresh makes it for the first. Its error rolls the transaction back. It is
-// written at once when there is no transaction, and at the end of each call in one of WithTx.
+// BeforeCommit adds something to the LastWrite with a key, which the transaction in ctx writes last
+// before its commit. fresh makes the LastWrite if there is none with the key. If the write fails,
+// the transaction is rolled back. The write is made at once outside of a transaction and in one of
+// WithTx.
 func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func(LastWrite)) error {
 	r, _ := ctx.Value(txKey{}).(*running)
 	if r == nil || r.host {
@@ -93,7 +94,7 @@ func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func
 	return nil
 }
 
-// writeLast writes what BeforeCommit has gathered. ctx has the transaction.
+// writeLast makes the writes of BeforeCommit. ctx has the transaction.
 func (r *running) writeLast(ctx context.Context) error {
 	for _, last := range r.last {
 		if err := last.Write(ctx); err != nil {
@@ -103,17 +104,18 @@ func (r *running) writeLast(ctx context.Context) error {
 	return nil
 }
 
-// AfterCommit runs f when the transaction in ctx has been committed, at once when there is none,
-// never when it is rolled back. A transaction of WithTx has been committed when Committed is
-// called. The functions run in the order of their registration. One that runs statements uses
-// WithoutTx.
+// AfterCommit runs f after the commit of the transaction in ctx, or at once if ctx has none. It
+// does not run f if the transaction is rolled back. In a transaction of WithTx, f runs when
+// Committed is called. Functions run in the order of their registration. A function that runs
+// statements must use WithoutTx.
 func AfterCommit(ctx context.Context, f func()) {
 	if r, _ := ctx.Value(txKey{}).(*running); r == nil || !r.later(f) {
 		f()
 	}
 }
 
-// later registers functions that run after the commit. It reports false after the commit.
+// later registers functions that run after the commit. It reports false if the transaction has been
+// committed.
 func (r *running) later(f ...func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,14 +137,14 @@ func (r *running) committed() {
 	}
 }
 
-// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls
-// none.
+// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier does
+// nothing.
 type Notifier struct{ changed func(tenant string) }
 
 // Set sets the function.
 func (n *Notifier) Set(changed func(tenant string)) { n.changed = changed }
 
-// AfterCommit calls the function when the transaction in ctx has been committed: see AfterCommit.
+// AfterCommit calls the function after the commit of the transaction in ctx: see AfterCommit.
 func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
 	if r, _ := ctx.Value(txKey{}).(*running); r != nil {
 		r.apart.Store(true)
@@ -163,10 +165,10 @@ func (n *Notifier) Write(
 }
 
 // WithTx returns a context whose statements are part of a transaction of the host, which the host
-// commits or rolls back. Each InTx in it is a savepoint: when it fails, what it did is undone, and
-// the transaction goes on. What AfterCommit registers runs in Committed.
-// Errors: errs.Invalid for a transaction that is not one of a bun.DB, and for a ctx that has one of
-// the same database already.
+// commits or rolls back. Each InTx in it is a savepoint: if it fails, what it did is undone, and
+// the transaction can continue. Functions registered with AfterCommit run in Committed.
+// Errors: errs.Invalid if the transaction does not belong to a bun.DB, or ctx already has a
+// transaction of the same database.
 func WithTx(ctx context.Context, tx bun.Tx) (context.Context, error) {
 	if tx.Tx == nil {
 		return nil, errs.New(errs.Invalid, "The transaction is empty: begin it with bun.DB.BeginTx.")
@@ -202,15 +204,15 @@ func withTx(ctx context.Context, r *running) (context.Context, error) {
 	if transaction(ctx, r.db) != nil {
 		return nil, errs.New(errs.Invalid, "The context has a transaction of this database already.")
 	}
-	r.apart.Store(true) // its snapshot may be older than what others see
+	r.apart.Store(true) // its snapshot may be older than that of others
 	return context.WithValue(ctx, txKey{}, r), nil
 }
 
-// pool is the field of a sql.Tx that has the *sql.DB which began it.
+// pool is the field of a sql.Tx that holds the *sql.DB that began it.
 var pool, hasPool = reflect.TypeFor[sql.Tx]().FieldByName("db")
 
-// ofPool reports whether a pool began a transaction. Package sql does not tell; it reports true
-// where its sql.Tx has no such field.
+// ofPool reports whether a pool began a transaction. Package sql has no method for that. It reports
+// true if sql.Tx has no such field.
 func ofPool(tx *sql.Tx, db *sql.DB) bool {
 	if !hasPool || pool.Type != reflect.TypeFor[*sql.DB]() {
 		return true
@@ -218,8 +220,8 @@ func ofPool(tx *sql.Tx, db *sql.DB) bool {
 	return reflect.ValueOf(tx).Elem().FieldByIndex(pool.Index).Pointer() == reflect.ValueOf(db).Pointer()
 }
 
-// Committed runs what AfterCommit has registered in a transaction of WithTx, once. The host calls
-// it after the commit; after a rollback it does not, and what was registered is dropped.
+// Committed runs, once, the functions that AfterCommit registered in a transaction of WithTx. The
+// host must call it after the commit. After a rollback it must not, and the functions are dropped.
 // Errors: errs.Invalid if ctx is not one of WithTx, or its transaction has not ended.
 func Committed(ctx context.Context) error {
 	r, _ := ctx.Value(txKey{}).(*running)
@@ -235,8 +237,8 @@ func Committed(ctx context.Context) error {
 	return nil
 }
 
-// The statements of a part of a transaction. The savepoints of parts that run in each other's place
-// have the same name.
+// The statements for a part of a transaction. Parts run one after the other and share the name of
+// the savepoint.
 const (
 	beginPart   = "SAVEPOINT tenantcontent"
 	endPart     = "RELEASE SAVEPOINT tenantcontent"
@@ -244,7 +246,7 @@ const (
 	brokenWhole = "The database has ended the transaction: roll it back."
 )
 
-// part runs fn as a part of the host's transaction that is undone when fn fails.
+// part runs fn as a part of the host's transaction, which is undone if fn fails.
 func (r *running) part(ctx context.Context, fn func(ctx context.Context) error) error {
 	if !r.busy.CompareAndSwap(false, true) {
 		return errs.New(
@@ -305,7 +307,7 @@ func (r *running) control(ctx context.Context, statement string) error {
 	return ended(ctx, Err(err, ""))
 }
 
-// undo undoes a part. If it cannot, no other part begins.
+// undo undoes a part. If that fails, no other part can begin.
 func (r *running) undo(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if r.control(ctx, undoPart) != nil || r.control(ctx, endPart) != nil {
@@ -313,7 +315,7 @@ func (r *running) undo(ctx context.Context) {
 	}
 }
 
-// sqlTx is a transaction that bun has not begun, for statements that bun builds.
+// sqlTx is a transaction that bun has not begun, for built statements.
 type sqlTx struct {
 	*bun.DB
 	tx *sql.Tx
@@ -340,7 +342,7 @@ func (t sqlTx) format(query string, args []any) string {
 	return t.DB.QueryGen().FormatQuery(query, args...)
 }
 
-// errNested is for what a transaction that bun has not begun cannot do.
+// errNested returns the error for operations that a transaction not begun by bun does not support.
 func errNested() error {
 	return errs.New(errs.Invalid, "A transaction of WithSQLTx begins no other one: use InTx.")
 }

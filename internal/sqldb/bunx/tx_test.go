@@ -86,7 +86,7 @@ func TestHostCommits(t *testing.T) {
 		is.Equal(ran, 0)
 
 		is.NoErr(tx.Commit())
-		is.Equal(ran, 0) // the host has not said so
+		is.Equal(ran, 0) // the host has not called Committed
 		is.NoErr(bunx.Committed(within))
 		is.Equal(ran, 2)
 		is.NoErr(bunx.Committed(within))
@@ -94,7 +94,7 @@ func TestHostCommits(t *testing.T) {
 		is.Equal(keys(t, db, "acme", "key"), []string{"blue", "red"})
 
 		bunx.AfterCommit(within, func() { ran++ })
-		is.Equal(ran, 3) // it is committed
+		is.Equal(ran, 3) // the transaction is committed
 		is.Equal(errs.CodeOf(put(within, db, "late", time.Now())), errs.Invalid)
 		is.NoErr(put(bunx.WithoutTx(within), db, "green", time.Now()))
 		is.Equal(len(keys(t, db, "acme", "key")), 3)
@@ -125,7 +125,7 @@ func TestFailedPartIsUndone(t *testing.T) {
 			return failed
 		})
 		is.Equal(err, failed)
-		is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Conflict) // PostgreSQL would refuse what follows
+		is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Conflict) // PostgreSQL would refuse further statements
 		func() {
 			defer func() { is.Equal(recover(), "oh") }()
 			_ = bunx.InTx(within, db, func(ctx context.Context) error {
@@ -147,7 +147,7 @@ func TestOneCallAtATime(t *testing.T) {
 		is := is.New(t)
 		within, tx := begin(t.Context())
 		is.NoErr(bunx.InTx(within, db, func(context.Context) error {
-			is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Invalid) // with the context of the whole
+			is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Invalid) // the context of the whole transaction
 			return nil
 		}))
 		is.NoErr(put(within, db, "red", time.Now()))
@@ -167,11 +167,11 @@ func TestCancelledPart(t *testing.T) {
 			return put(ctx, db, "green", time.Now())
 		})
 		is.Equal(errs.CodeOf(err), errs.Canceled)
-		is.NoErr(put(within, db, "yellow", time.Now())) // the whole goes on
+		is.NoErr(put(within, db, "yellow", time.Now())) // the transaction continues
 		is.NoErr(tx.Commit())
 		is.Equal(keys(t, db, "acme", "key"), []string{"red", "yellow"})
 
-		// With the context of the whole, package sql rolls back.
+		// With the context of the whole transaction, package sql rolls back.
 		whole, cancel := context.WithCancel(t.Context())
 		within, tx = begin(whole)
 		is.NoErr(put(within, db, "blue", time.Now()))
@@ -220,23 +220,24 @@ func TestWithTxRefuses(t *testing.T) {
 		is.NoErr(err)
 		refused(bunx.WithTx(ctx, bun.Tx{Tx: tx}))
 		refused(bunx.WithSQLTx(ctx, nil, tx))
-		refused(bunx.WithSQLTx(ctx, db, tx)) // of another pool
+		refused(bunx.WithSQLTx(ctx, db, tx)) // a transaction of another pool
 		within, err := bunx.WithSQLTx(ctx, other, tx)
 		is.NoErr(err)
-		refused(bunx.WithSQLTx(within, other, tx))   // it is in one
+		refused(bunx.WithSQLTx(within, other, tx))   // ctx has a transaction
 		is.NoErr(put(within, db, "red", time.Now())) // another database: it does not join
 		is.NoErr(tx.Rollback())
 		is.Equal(keys(t, db, "acme", "key"), []string{"red"})
 		is.Equal(errs.CodeOf(bunx.Committed(ctx)), errs.Invalid)
 		is.NoErr(bunx.InTx(ctx, db, func(ctx context.Context) error {
-			is.Equal(errs.CodeOf(bunx.Committed(ctx)), errs.Invalid) // it is not the host's
+			is.Equal(errs.CodeOf(bunx.Committed(ctx)), errs.Invalid) // the host did not begin it
 			return nil
 		}))
 		is.Equal(errs.CodeOf(bunx.DryRun(within, other, func(context.Context) error { return nil })), errs.Invalid)
 	})
 }
 
-// TestAnotherBunDBOfThePool joins with the pool, not with the bun.DB that was made of it.
+// TestAnotherBunDBOfThePool: a statement joins the transaction of the same pool, even with another
+// bun.DB.
 func TestAnotherBunDBOfThePool(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -251,11 +252,12 @@ func TestAnotherBunDBOfThePool(t *testing.T) {
 	})
 }
 
-// TestLongPartAnalyzes collects statistics after the commit, of what a part of a transaction wrote.
+// TestLongPartAnalyzes: statistics of the tables that a part of a transaction wrote are updated
+// after the commit.
 func TestLongPartAnalyzes(t *testing.T) {
 	eachHostTx(t, func(t *testing.T, db *bun.DB, begin func(context.Context) (context.Context, hostTx)) {
 		if db.Dialect().Name() != dialect.PG {
-			return // SQLite collects none
+			return // SQLite has no statistics
 		}
 		is := is.New(t)
 		dbtest.WithoutStatistics(t, db, "tc_colors")

@@ -1,5 +1,6 @@
-// Package connpool keeps idle connections to many databases, each with few callers. It bounds how
-// many are open in all, fairly between tenants, and closes those that nobody uses.
+// Package connpool keeps idle connections to many databases, each with few callers. It bounds the
+// number of open connections, shares them fairly between tenants, and closes those that are not
+// used.
 //
 // The drivers of workspaces import it.
 package connpool
@@ -15,8 +16,8 @@ import (
 
 // Conn is a connection.
 type Conn interface {
-	// Usable reports whether the connection can be given to another caller. It is called when it
-	// becomes idle, and when it was idle.
+	// Usable reports whether another caller can use the connection. It is called when the
+	// connection becomes idle, and before an idle connection is returned by Get.
 	Usable() bool
 	Close()
 }
@@ -36,9 +37,9 @@ type Pool[C Conn] struct {
 	limit *limiter.Limiter
 
 	mu     sync.Mutex
-	idle   []entry[C] // those used last at the end
+	idle   []entry[C] // most recently used last
 	closed bool
-	timer  *time.Timer // closes idle connections; nil while there are none
+	timer  *time.Timer // closes idle connections; nil without any
 }
 
 type entry[C Conn] struct {
@@ -55,9 +56,9 @@ func New[C Conn](o Options) *Pool[C] {
 	})}
 }
 
-// Get returns an idle connection to a database of a tenant, or one that open opens. release ends
-// its use; it is called once. keep is false for a connection that is to be closed.
-// Errors: errs.Unavailable when too many are in use; those of open.
+// Get returns an idle connection to a database of a tenant, or a new one from open. The caller must
+// call release once. keep is false for a connection that must be closed.
+// Errors: errs.Unavailable when too many connections are in use; those of open.
 func (p *Pool[C]) Get(
 	ctx context.Context, tenant, database string, open func(ctx context.Context) (C, error),
 ) (conn C, release func(keep bool), err error) {
@@ -79,11 +80,11 @@ func (p *Pool[C]) Get(
 	}, nil
 }
 
-// most is how many idle connections are kept.
+// most returns the most idle connections that are kept.
 func (p *Pool[C]) most() int { return max(1, p.o.Open/2) }
 
-// take takes an idle connection to a database, if there is one. If all that may be idle are, it
-// closes the one that was used least.
+// take takes an idle connection to a database, if there is one. If it finds none and the pool of
+// idle connections is full, it closes the least recently used one.
 func (p *Pool[C]) take(database string) (conn C, found bool, err error) {
 	var old []C
 	p.mu.Lock()
@@ -127,7 +128,7 @@ func (p *Pool[C]) put(database string, c C, keep bool) {
 	}
 }
 
-// closeIdle closes the connections that nobody has used for a while.
+// closeIdle closes the connections that have been idle for the time Idle.
 func (p *Pool[C]) closeIdle() {
 	var old []C
 	p.mu.Lock()
@@ -143,7 +144,7 @@ func (p *Pool[C]) closeIdle() {
 	closeAll(old)
 }
 
-// Evict closes the idle connections to the databases that gone reports true of.
+// Evict closes the idle connections to the databases for which gone reports true.
 func (p *Pool[C]) Evict(gone func(database string) bool) {
 	var old []C
 	var rest []entry[C]
@@ -167,7 +168,7 @@ func (p *Pool[C]) Idle() int {
 	return len(p.idle)
 }
 
-// Close closes the idle connections, and those in use when their callers release them.
+// Close closes the idle connections. Connections in use are closed when their callers release them.
 func (p *Pool[C]) Close() {
 	p.mu.Lock()
 	p.closed = true

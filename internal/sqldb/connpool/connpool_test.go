@@ -80,7 +80,7 @@ func TestPool(t *testing.T) {
 		p.Evict(func(database string) bool { return database == "a" })
 		is.True(c.closed.Load())
 		failed := errors.New("no")
-		for range 5 { // holds no place
+		for range 5 { // an error of open frees the place
 			_, _, err := p.Get(ctx, "acme", "a", func(context.Context) (*conn, error) { return nil, failed })
 			is.Equal(err, failed)
 		}

@@ -1,11 +1,10 @@
-// Package dblock is a lock over the secrets of a database. Programs that use the secrets share it;
-// a program that changes their keys takes it alone. Another lock keeps a SQLite file to one server
-// (Serve).
+// Package dblock implements a lock over the secrets of a database. Programs that use the secrets
+// share it. A program that changes their keys takes it exclusively. Another lock limits a SQLite
+// file to one server (Serve).
 //
-// On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request
-// waits for it. It ends with that connection. On SQLite it is a lock on a file beside the database.
-// Both end with the process, however that ends, and neither is on the path of correctness of
-// anything else.
+// On PostgreSQL it is an advisory lock of a session on a separate connection, which no request
+// waits for, and ends with that connection. On SQLite it is a lock on a file beside the database.
+// Both end with the process, even if it is killed. Nothing else depends on them for correctness.
 //
 // The root imports it.
 package dblock
@@ -22,27 +21,28 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Lock is held until Release or the end of the process. The zero value is that of a database in
-// memory, which needs no lock.
+// Lock is held until Release or the end of the process. The zero value is the lock of a database in
+// memory, which needs none.
 type Lock struct {
 	session *session // PostgreSQL
 	file    *file    // SQLite
 }
 
 // Share takes the shared lock of a database. purpose, such as an address, describes the holder to
-// people. It returns errs.Conflict, naming the program, while the keys are being changed.
+// people. It returns errs.Conflict, naming the other program, while the keys are being changed.
 func Share(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, true)
 }
 
 // Alone takes the exclusive lock of a database. It returns errs.Conflict, naming the programs that
-// hold the lock.
+// hold the lock, if there are any.
 func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, false)
 }
 
-// Serve takes the lock of the one server of a SQLite database. It returns errs.Conflict, naming the
-// other server, while there is one. Any number of servers use a PostgreSQL: it has no such lock.
+// Serve takes the lock for the only server of a SQLite database. It returns errs.Conflict, naming
+// the other server, if there is one. On PostgreSQL, which any number of servers may use, it does
+// nothing.
 func Serve(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	if db.Dialect().Name() == dialect.PG {
 		return new(Lock), nil
@@ -78,8 +78,8 @@ func take(ctx context.Context, db *bun.DB, purpose string, shared bool) (*Lock, 
 	return &l, nil
 }
 
-// Check returns an error if the lock was lost with its connection. Release it then, and take
-// another.
+// Check returns an error if the lock was lost with its connection. The caller must then release it
+// and take it again.
 func (l *Lock) Check(ctx context.Context) error {
 	if l.session == nil {
 		return nil
@@ -87,7 +87,7 @@ func (l *Lock) Check(ctx context.Context) error {
 	return l.session.check(ctx)
 }
 
-// Release frees the lock.
+// Release releases the lock.
 func (l *Lock) Release() error {
 	switch {
 	case l.session != nil:
@@ -98,7 +98,8 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// describe names this process for people, shortest first: PostgreSQL keeps 63 bytes.
+// describe names this process for people. The most important words are first, because PostgreSQL
+// keeps 63 bytes.
 func describe(purpose string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -110,7 +111,7 @@ func describe(purpose string) string {
 	return fmt.Sprintf("%s (process %d on %s)", purpose, os.Getpid(), host)
 }
 
-// taken returns the error for a lock that others hold.
+// taken returns the error for a lock that other programs hold.
 func taken(shared bool, holders []string) error {
 	who := others(holders)
 	if shared {
@@ -126,7 +127,7 @@ func taken(shared bool, holders []string) error {
 	)
 }
 
-// others names the holders of a lock.
+// others returns the names of the holders of a lock.
 func others(holders []string) string {
 	if len(holders) == 0 {
 		return "another program"

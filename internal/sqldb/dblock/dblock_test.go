@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// names checks that an error is a conflict that names this process and what it does.
+// names checks that an error is a conflict that names this process and its purpose.
 func names(t *testing.T, err error, purpose string) {
 	t.Helper()
 	is := is.New(t)
@@ -46,7 +46,7 @@ func TestManyShareOneIsAlone(t *testing.T) {
 		names(t, err, "three")
 		_, err = dblock.Alone(ctx, db, "four")
 		names(t, err, "three")
-		far, err := dblock.Alone(ctx, other, "far") // another database, or another schema, is another lock
+		far, err := dblock.Alone(ctx, other, "far") // another database or schema has another lock
 		is.NoErr(err)
 		is.NoErr(far.Release())
 		is.NoErr(three.Check(ctx))
@@ -57,8 +57,7 @@ func TestManyShareOneIsAlone(t *testing.T) {
 	})
 }
 
-// TestLostWithItsConnection: whoever checks the lock learns that the server has ended its
-// connection.
+// TestLostWithItsConnection: Check returns an error after the server has ended the connection.
 func TestLostWithItsConnection(t *testing.T) {
 	dbtest.Server(t)
 	is, ctx, db := is.New(t), t.Context(), dbtest.Postgres(t)
@@ -75,7 +74,7 @@ func TestLostWithItsConnection(t *testing.T) {
 	is.NoErr(lock.Release())
 }
 
-// TestStaleLines: processes that are gone are not named, and their lines go.
+// TestStaleLines: processes that have ended are not named, and their lines are removed.
 func TestStaleLines(t *testing.T) {
 	is, ctx, db := is.New(t), t.Context(), dbtest.SQLite(t)
 	lock, err := dblock.Share(ctx, db, "mine")
@@ -93,7 +92,7 @@ func TestStaleLines(t *testing.T) {
 	_, err = dblock.Alone(ctx, db, "other")
 	names(t, err, "mine")
 	is.True(!strings.Contains(err.Error(), "gone"))
-	is.True(strings.Contains(err.Error(), "far (process 1 on elsewhere)")) // nobody here can know
+	is.True(strings.Contains(err.Error(), "far (process 1 on elsewhere)")) // this machine cannot know whether it runs
 	is.NoErr(lock.Release())
 	info, err := os.Stat(file)
 	is.NoErr(err)
@@ -107,7 +106,7 @@ func lockFile(t *testing.T, db *bun.DB) string {
 	return filepath.Clean(path) + "-lock"
 }
 
-// TestOnePlace: a pool that could hold the lock and do nothing else is refused.
+// TestOnePlace: a pool with one connection, which the lock would need, is refused.
 func TestOnePlace(t *testing.T) {
 	dbtest.Server(t)
 	db := dbtest.Postgres(t)

@@ -17,16 +17,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// file is a lock on a file. The file has a line for each holder, its process first: they only name
-// the holders to people.
+// file is a lock on a file. The file has a line for each holder, beginning with its process id. The
+// lines only serve to name the holders to people.
 type file struct {
 	database string
 	lock     *flock.Flock
 	line     string
 }
 
-// newFile returns a lock of a SQLite database that is not held yet, in the file with end after the
-// database's name. A database in memory has none: nil.
+// newFile returns a lock of a SQLite database that is not held yet, on the file whose name is that
+// of the database with end appended. It returns nil for a database in memory.
 func newFile(ctx context.Context, db *bun.DB, end, holder string) (*file, error) {
 	var path string
 	if err := db.QueryRowContext(
@@ -60,7 +60,8 @@ func (f *file) take(shared bool) (bool, error) {
 	return got, nil
 }
 
-// lockFile takes the lock of the secrets of a SQLite database. A database in memory has none: nil.
+// lockFile takes the lock of the secrets of a SQLite database. It returns nil for a database in
+// memory.
 func lockFile(ctx context.Context, db *bun.DB, holder string, shared bool) (*file, error) {
 	f, err := newFile(ctx, db, "-lock", holder)
 	if err != nil || f == nil {
@@ -84,7 +85,7 @@ func (f *file) unlock() error {
 	return f.lock.Unlock()
 }
 
-// living returns the lines of processes that run, as far as this machine can tell.
+// living returns the lines of running processes, and those of other machines.
 func (f *file) living() []string {
 	text, err := os.ReadFile(f.lock.Path())
 	if err != nil {
@@ -98,8 +99,8 @@ func (f *file) living() []string {
 	})
 }
 
-// save writes the lines. That two do it at once, or that it fails, costs a name in a message and
-// nothing else.
+// save writes the lines. If two processes write at the same time, or it fails, messages lack a
+// name.
 func (f *file) save(lines []string) {
 	_ = os.WriteFile(f.lock.Path(), []byte(strings.Join(lines, "\n")), 0o600)
 }
@@ -112,7 +113,7 @@ func names(lines []string) []string {
 	return lines
 }
 
-// runs reports whether a process of this machine runs.
+// runs reports whether a process of this machine is running.
 func runs(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -18,14 +18,14 @@ type session struct {
 	conn *sql.Conn
 }
 
-// number is the advisory lock of a schema: a database holds one for each.
+// number is the advisory lock of a schema. Each schema of a database has a different one.
 const number = `hashtextextended('tenantcontent secrets ' || current_schema(), 0)`
 
 const (
 	share = `SELECT pg_try_advisory_lock_shared(` + number + `)`
 	alone = `SELECT pg_try_advisory_lock(` + number + `)`
 
-	// holders names who has the lock: a bigint is in pg_locks in two halves.
+	// holders returns the holders of the lock. pg_locks contains a bigint as two halves.
 	holders = `SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'advisory' AND l.granted AND l.pid <> pg_backend_pid() AND l.objsubid = 1
 			AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -74,12 +74,12 @@ func (s *session) check(ctx context.Context) error {
 	return bunx.Err(err, "")
 }
 
-// unlockTimeout is how long close waits for the server to free the lock before it ends the
+// unlockTimeout is how long close waits for the server to release the lock before it closes the
 // connection.
 const unlockTimeout = 2 * time.Second
 
-// close frees the lock, and ends the connection whatever state it is in, which frees it too, but a
-// little later.
+// close releases the lock and closes the connection. If the release fails, the server releases the
+// lock later because the connection is closed.
 func (s *session) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package health finds out whether a database takes writes, and tells the log when that changes.
+// Package health checks whether a database accepts writes, and logs changes of that.
 //
 // The root imports it.
 package health
@@ -19,18 +19,19 @@ import (
 )
 
 const (
-	// fresh is how long the result of a probe holds, however many ask.
+	// fresh is how long the result of a probe is reused.
 	fresh = time.Second
-	// timeout is how long a probe takes at most.
+	// timeout is the most time of a probe.
 	timeout = 5 * time.Second
-	// damagedFor is how long the database counts as damaged after a statement has met damage.
+	// damagedFor is how long the database is reported as damaged after a statement has found
+	// damage.
 	damagedFor = 10 * time.Minute
-	// roomy is how many bytes a probe writes after a write had no room: a few bytes may find some
-	// for longer.
+	// roomy is the number of bytes that a probe writes after a write failed for lack of space. A
+	// few bytes may still find space.
 	roomy = 256 << 10
 )
 
-// Monitor knows whether a database takes writes.
+// Monitor checks whether a database accepts writes.
 type Monitor struct {
 	db  *bun.DB
 	log *slog.Logger
@@ -40,11 +41,11 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	at      time.Time // of the last probe
-	known   error     // why nothing can be written, nil if it can
-	since   time.Time // since when, while known is not nil
-	full    bool      // a write had no room since the last probe that had
+	known   error     // why writes fail, or nil
+	since   time.Time // when known became an error
+	full    bool      // a write failed for lack of space since the last successful probe
 	suspect bool      // a statement has failed since the last probe
-	damaged time.Time // when a statement has met damage
+	damaged time.Time // when a statement last found damage
 }
 
 // New returns a Monitor. now is time.Now if it is nil.
@@ -55,9 +56,10 @@ func New(db *bun.DB, log *slog.Logger, now func() time.Time) *Monitor {
 	return &Monitor{db: db, log: log, now: now}
 }
 
-// Writable returns an error that describes why nothing can be written, of a probe that is at most a
-// second old, and made since a statement has failed. A probe writes a row of no tenant. A database
-// that others write to for long takes writes.
+// Writable returns an error that describes why the database does not accept writes, or nil. The
+// error is that of a probe, which is at most a second old and was not made before a failed
+// statement. A probe writes a row without a tenant. If another transaction holds the database for
+// long, the probe succeeds.
 func (m *Monitor) Writable(ctx context.Context) error {
 	m.probing.Lock()
 	defer m.probing.Unlock()
@@ -73,7 +75,7 @@ func (m *Monitor) Writable(ctx context.Context) error {
 	m.suspect = false
 	m.mu.Unlock()
 	err := m.probe(ctx, bytes)
-	if ctx.Err() != nil { // the caller has gone
+	if ctx.Err() != nil { // the caller has disconnected
 		return ctx.Err()
 	}
 	m.mu.Lock()
@@ -109,20 +111,20 @@ func (m *Monitor) probe(ctx context.Context, bytes int) error {
 			incompressible(bytes), bunx.At(m.now()))
 		return err
 	})
-	if err = bunx.Err(err, "The probe"); errors.Is(err, errs.ErrDatabaseBusy) { // somebody writes
+	if err = bunx.Err(err, "The probe"); errors.Is(err, errs.ErrDatabaseBusy) { // another transaction is writing
 		return nil
 	}
 	return err
 }
 
-// incompressible returns a text of some bytes that a PostgreSQL stores at its full length.
+// incompressible returns a text of some bytes that PostgreSQL cannot compress.
 func incompressible(bytes int) string {
 	random := make([]byte, bytes/2)
 	_, _ = rand.Read(random) // never fails
 	return hex.EncodeToString(random)
 }
 
-// change keeps the result of a probe, and logs one that differs from the one before.
+// change stores the result of a probe, and logs it if it differs from the previous one.
 func (m *Monitor) change(err error) {
 	was := m.known
 	m.known = err
@@ -140,8 +142,8 @@ func (m *Monitor) change(err error) {
 	}
 }
 
-// Saw is called with errors of statements. It reports whether the error tells of a fault that is
-// known, and so in the log already.
+// Saw must be called with errors of statements. It reports whether the error reveals a fault that
+// is already in the log.
 func (m *Monitor) Saw(err error) bool {
 	f := bunx.TranslatedFault(err)
 	if f == bunx.NoFault {
@@ -151,7 +153,7 @@ func (m *Monitor) Saw(err error) bool {
 	defer m.mu.Unlock()
 	m.suspect = true
 	if m.known == nil {
-		m.at = time.Time{} // that something can be written is to be seen anew
+		m.at = time.Time{} // the next call of Writable must probe
 	}
 	switch {
 	case f == bunx.DiskFull:
@@ -166,8 +168,7 @@ func (m *Monitor) Saw(err error) bool {
 	return m.known != nil
 }
 
-// Check is called often: it looks again while nothing can be written, and after a statement has
-// failed.
+// Check must be called often. It probes while writes fail, and after a statement has failed.
 func (m *Monitor) Check(ctx context.Context) {
 	m.mu.Lock()
 	look := m.known != nil || m.suspect

@@ -21,13 +21,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
-// monitor returns a Monitor whose clock the test moves, and its log.
+// monitor returns a Monitor with its log. The test sets its clock.
 func monitor(db *bun.DB) (m *health.Monitor, now *time.Time, log *logtest.Buffer) {
 	at, text := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC), &logtest.Buffer{}
 	return health.New(db, slog.New(slog.NewTextHandler(text, nil)), func() time.Time { return at }), &at, text
 }
 
-// TestWritable: a database that takes writes has nothing to tell, also while somebody else writes.
+// TestWritable: a database that accepts writes has no error, even while another transaction writes.
 func TestWritable(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -42,7 +42,7 @@ func TestWritable(t *testing.T) {
 	})
 }
 
-// TestReadOnlyPostgres: one line tells it, however often it is looked at.
+// TestReadOnlyPostgres: one line is logged, however often the database is checked.
 func TestReadOnlyPostgres(t *testing.T) {
 	dbtest.Server(t)
 	is, url := is.New(t), dbtest.PostgresURL(t)
@@ -67,11 +67,11 @@ func TestReadOnlyPostgres(t *testing.T) {
 	}
 	is.Equal(strings.Count(log.String(), "level=ERROR"), 1)
 	is.True(strings.Contains(log.String(), "since=2026-11-26T09:00:00"))
-	is.True(m.Saw(bunx.Err(err, ""))) // requests that fail for it need no line of their own
+	is.True(m.Saw(bunx.Err(err, ""))) // requests that fail because of it are not logged
 }
 
-// TestFullDisk: a write that has no room is noticed though a small one has some, and so is that
-// there is room again.
+// TestFullDisk: a write that fails for lack of space is noticed even if a small one succeeds. The
+// end of the fault is noticed, too.
 func TestFullDisk(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	m, now, log := monitor(db)
@@ -107,7 +107,7 @@ func TestFullDisk(t *testing.T) {
 	is.True(strings.Contains(log.String(), "for=1m0s"))
 }
 
-// TestGoneFile: nothing is written into a file that was removed, and reads go on.
+// TestGoneFile: writes to a file that was removed fail, and reads succeed.
 func TestGoneFile(t *testing.T) {
 	is, folder := is.New(t), filepath.Join(t.TempDir(), "data")
 	db, err := engines.Open("sqlite:" + filepath.Join(folder, "a.db"))
@@ -138,8 +138,8 @@ type malformed struct{}
 func (malformed) Error() string { return "database disk image is malformed" }
 func (malformed) Code() int     { return 11 }
 
-// TestDamage: a statement that meets a damaged page is one line, and the database is not ready for
-// a while. That of another database, such as a workspace, is not meant.
+// TestDamage: a statement that finds a damaged page is logged in one line, and the database is not
+// ready for a while. Errors of other databases, such as workspaces, are ignored.
 func TestDamage(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	m, now, log := monitor(db)

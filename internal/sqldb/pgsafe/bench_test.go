@@ -7,7 +7,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// BenchmarkRead reads one row by its key with one caller. A ping is about what a round trip costs.
+// BenchmarkRead reads one row by its key with one caller. A ping costs about one round trip.
 func BenchmarkRead(b *testing.B) {
 	url := inSchema(b)
 	safe := openSafe(b, url, Config{})

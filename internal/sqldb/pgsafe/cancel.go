@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// keyReader finds in what a server sends at first the key with which its statements are cancelled.
-// pgdriver does not show it.
+// keyReader finds the key for cancelling statements in the first messages of a server. pgdriver
+// does not expose it.
 type keyReader struct {
 	unread, key []byte
-	found       bool // or there is none
+	found       bool // found, or the server sends none
 }
 
-// maxMessage is more than any message before the first statement has.
+// maxMessage is larger than any message before the first statement.
 const maxMessage = 64 << 10
 
-// note takes bytes that were received, and reports whether more may follow before the key.
+// note reads bytes that were received, and reports whether the key may follow in later ones.
 func (r *keyReader) note(b []byte) (more bool) {
 	r.unread = append(r.unread, b...)
 	for len(r.unread) >= 5 {
@@ -39,7 +39,7 @@ func (r *keyReader) note(b []byte) (more bool) {
 
 const (
 	cancelTimeout = 5 * time.Second
-	maxCancels    = 8 // at once: the server notices the others by client_connection_check_interval
+	maxCancels    = 8 // concurrent; servers notice further cancellations by client_connection_check_interval
 )
 
 // cancelRequest returns the message that cancels the statement of the session with a key.
@@ -49,8 +49,8 @@ func cancelRequest(key []byte) []byte {
 	return append(m, key...)
 }
 
-// cancel has the server of a connection stop the statement of the session with a key. It does not
-// wait for that.
+// cancel requests that the server of a connection stops the statement of the session with a key. It
+// does not wait for that.
 func (k *connector) cancel(h host, key []byte) {
 	if key == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// check refuses what pgdriver would send in a form that the caller did not mean.
+// check returns an error for statements and arguments that pgdriver would send in a changed form.
 func check(query string, args []driver.NamedValue) error {
 	if strings.IndexByte(query, 0) >= 0 {
 		return refusal("a statement must not contain NUL")
@@ -31,8 +31,8 @@ func check(query string, args []driver.NamedValue) error {
 	return nil
 }
 
-// keyword returns the first word of a statement in lower case, or "". White space, comments, empty
-// statements and opening parentheses may stand before it.
+// keyword returns the first word of a statement in lower case, or "". It skips white space,
+// comments, empty statements and opening parentheses before it.
 func keyword(query string) string {
 	q := skip(query)
 	n := 0
@@ -42,7 +42,7 @@ func keyword(query string) string {
 	return strings.ToLower(q[:n])
 }
 
-// skip drops what may stand before a statement's first word.
+// skip removes what may precede a statement's first word.
 func skip(q string) string {
 	for {
 		q = strings.TrimLeft(q, " \t\r\n\f\v;(")
@@ -57,7 +57,7 @@ func skip(q string) string {
 	}
 }
 
-// skipComment drops one comment with the comments in it.
+// skipComment removes one comment with its nested comments.
 func skipComment(q string) string {
 	depth := 0
 	for i := 0; i+1 < len(q); i++ {

@@ -11,23 +11,23 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// conn is one safe connection. database/sql calls it from one goroutine at a time, and the end of
-// a context kills it from another.
+// conn is one safe connection. database/sql calls it from one goroutine at a time. The end of a
+// context kills it from another goroutine.
 type conn struct {
 	pg     *pgdriver.Conn
 	socket *socket
 
 	owner   *connector
 	born    int64     // time in nanoseconds
-	recheck time.Time // when it is to be made anew; zero: never
+	recheck time.Time // when it is to be replaced; zero: never
 	cancel  func()    // has the server stop the statement; it does not wait
 
-	open     *rows // being read: the connection has no room for another statement
+	open     *rows // rows being read: the connection cannot run another statement
 	stmts    *statements
 	inTx     bool
-	readOnly bool // this transaction, because its caller wants that
+	readOnly bool // this transaction is read-only because the caller requested it
 	failed   bool // an error in this transaction
-	sent     bool // the statement in use was sent to be executed
+	sent     bool // the current statement was sent for execution
 	tenant   tenantState
 	limits   timeouts
 }
@@ -55,10 +55,10 @@ func newConn(pg *pgdriver.Conn, s *socket, k *connector) *conn {
 	}
 }
 
-// kill closes the connection for good, at once.
+// kill closes the connection at once.
 func (c *conn) kill() { c.socket.kill() }
 
-// abandon closes the connection and has the server stop the statement that runs on it.
+// abandon closes the connection and makes the server stop the statement that runs on it.
 func (c *conn) abandon() {
 	c.kill()
 	c.cancel()
@@ -67,9 +67,8 @@ func (c *conn) abandon() {
 // dead reports whether the connection was killed.
 func (c *conn) dead() bool { return c.socket.killed.Load() }
 
-// enter begins the use of the connection for one statement: until leave is called the end of ctx
-// kills the connection, and so does a server that is silent for the timeout. It fails before
-// anything was sent.
+// enter begins the use of the connection for one statement. Until leave is called, the connection
+// is killed if ctx ends or the server is silent for the timeout. If enter fails, nothing was sent.
 func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -86,12 +85,12 @@ func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), 
 	stop := context.AfterFunc(ctx, c.abandon)
 	return func() {
 		if !stop() {
-			c.kill() // now, not when the other goroutine gets to it and the next caller has the connection
+			c.kill() // kill it now, not when the other goroutine runs and the next caller has the connection
 		}
 	}, nil
 }
 
-// settle closes the connection if the error of a statement left it unusable, and returns the error
+// settle closes the connection if the error of a statement made it unusable, and returns the error
 // for the caller.
 func (c *conn) settle(ctx context.Context, err error) error {
 	if err == nil {
@@ -130,10 +129,11 @@ func (c *conn) settle(ctx context.Context, err error) error {
 	return lostError{fmt.Errorf("pgsafe: the connection is lost: %w", err), c.sent}
 }
 
-// IsValid reports whether the connection can be used again; database/sql asks before it keeps one.
+// IsValid reports whether the connection can be used again. database/sql calls it before it keeps a
+// connection.
 func (c *conn) IsValid() bool { return !c.dead() && c.pg.IsValid() }
 
-// ResetSession is called before the connection is taken from the pool.
+// ResetSession is called before the pool returns the connection to a caller.
 func (c *conn) ResetSession(context.Context) error {
 	old := c.born < c.owner.demoted.Load() || !c.recheck.IsZero() && time.Now().After(c.recheck)
 	if old || !c.IsValid() || c.inTx || c.open != nil || c.socket.quiet() != nil {
@@ -149,7 +149,7 @@ func (c *conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// control runs a statement of this package's own: no arguments, no tenant.
+// control runs a statement of this package, without arguments or a tenant.
 func (c *conn) control(ctx context.Context, timeout time.Duration, query string) (driver.Result, error) {
 	leave, err := c.enter(ctx, timeout)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *conn) control(ctx context.Context, timeout time.Duration, query string)
 // terminate is the Terminate message of the protocol.
 var terminate = []byte{'X', 0, 0, 0, 4}
 
-// Close sends the server a Terminate message, within a second, and closes the connection.
+// Close sends the server a Terminate message, for at most a second, and closes the connection.
 func (c *conn) Close() error {
 	if c.IsValid() && c.open == nil {
 		c.socket.timeout = time.Second
@@ -175,12 +175,12 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Prepare is refused: statements with arguments are prepared by themselves.
+// Prepare returns an error: statements with arguments are prepared automatically.
 func (c *conn) Prepare(string) (driver.Stmt, error) {
 	return nil, refusal("Prepare is not supported: run the statement with its arguments, it is prepared once by itself")
 }
 
-// PrepareContext is refused like Prepare.
+// PrepareContext returns an error as Prepare does.
 func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
 	return c.Prepare(query)
 }

@@ -50,7 +50,7 @@ func TestStatementTimeout(t *testing.T) {
 	pid := one[int](t, db, "select pg_backend_pid()")
 	_, err = db.Exec("select pg_sleep(5), $1::int", 1)
 	is.Equal(Code(err), "57014")
-	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid) // ordinary: the connection stays
+	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid) // an ordinary error: the connection is kept
 }
 
 func TestUnixSocket(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPrepareIsRefused(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "named arguments"))
 }
 
-// rawConn is a connection without database/sql around it.
+// rawConn returns a connection without database/sql.
 func rawConn(t *testing.T) *conn {
 	k, err := NewConnector(server(t), Config{})
 	is.New(t).NoErr(err)
@@ -97,7 +97,7 @@ func TestRowsEndWithTheContext(t *testing.T) {
 		for !c.dead() {
 			time.Sleep(time.Millisecond)
 		}
-		is.True(errors.Is(rows.Next(dest), context.Canceled)) // though there are rows in the buffer
+		is.True(errors.Is(rows.Next(dest), context.Canceled)) // although there are rows in the buffer
 		is.NoErr(rows.Close())
 		is.True(!c.IsValid())
 		is.Equal(c.ResetSession(t.Context()), driver.ErrBadConn)
@@ -106,8 +106,8 @@ func TestRowsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A context that ends in the very moment of its statement's end must not close the connection under
-// the next caller.
+// A context that ends at the same moment as its statement must not close the connection when the
+// next caller has it.
 func TestLeaveIsFinal(t *testing.T) {
 	is := is.New(t)
 	for range 1000 {
@@ -148,8 +148,8 @@ func TestRowsClosedAfterTheContext(t *testing.T) {
 }
 
 // A value that pgdriver cannot read leaves it in the middle of a row.
-// TestRowsClosedEarly: what is left of a long answer is not waited for, unless a transaction needs
-// the connection.
+// TestRowsClosedEarly: Close does not wait for the rest of a long answer, unless a transaction
+// needs the connection.
 func TestRowsClosedEarly(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{})
 	db.SetMaxOpenConns(1)
@@ -195,7 +195,7 @@ func TestServerErrorsKeepTheConnection(t *testing.T) {
 		_, err = db.Exec("nonsense")
 		is.Equal(Code(err), "42601")
 		var k int
-		err = db.QueryRow("insert into t values (1), ($1) returning k", 1).Scan(&k) // found while the rows are read
+		err = db.QueryRow("insert into t values (1), ($1) returning k", 1).Scan(&k) // the error comes while the rows are read
 		is.Equal(Code(err), "23505")
 		_, err = db.Query("select $1::int", 1, 2) // never sent
 		is.True(strings.Contains(err.Error(), "1 parameters, and 2 arguments"))
@@ -224,7 +224,7 @@ func TestArgumentTypes(t *testing.T) {
 	is.Equal(one[sql.NullString](t, db, "select $1::text", nil), sql.NullString{})
 }
 
-// Statements that end early, in every way, never show a caller another one's row.
+// With statements that end early in all ways, no caller gets a row of another one.
 func TestManyCallersSeeTheirOwnRows(t *testing.T) {
 	db, err := Open(with(server(t), "pool_max_conns=4"), Config{StatementCache: 3})
 	is.New(t).NoErr(err)
@@ -282,6 +282,6 @@ func TestServerComesBack(t *testing.T) {
 	_, err = db.Exec("insert into t values ($1)", 2)
 	is.True(Unavailable(err))
 	is.NoErr(own.Restart(t.Context()))
-	exec(t, db, "insert into t values ($1)", 3) // no first failure
+	exec(t, db, "insert into t values ($1)", 3) // it does not fail first
 	is.Equal(one[int](t, db, "select count(*) from t where k in (1, 3)"), 2)
 }

@@ -23,29 +23,29 @@ type connector struct {
 	target  target
 	cfg     Config
 	dialer  net.Dialer
-	setup   string // the statement that makes the settings of a new connection
-	without string // the same without client_connection_check_interval, which not every server has
+	setup   string // the statement for the settings of a new connection
+	without string // the same without client_connection_check_interval, which some servers do not have
 	limits  timeouts
 	hosts   []*reached
-	last    atomic.Int32 // which of the hosts the last connection is to
+	last    atomic.Int32 // index of the host of the last connection
 	cancels chan struct{}
 
-	// connections from before this time, in nanoseconds, have to be made anew: one of them found
-	// its server read-only
+	// connections from before this time, in nanoseconds, must be replaced: one of them found its
+	// server read-only
 	demoted atomic.Int64
 }
 
-// reached is a host with what is known of it.
+// reached is a host with the result of the last attempt to connect.
 type reached struct {
 	host
 	mu         sync.Mutex
-	silent     error     // of the last attempt that took all of its time
-	silentTill time.Time // until then no other one is made
+	silent     error     // the error of the last attempt that timed out
+	silentTill time.Time // until then no other attempt is made
 }
 
-// silence is how long no connection is attempted after a server did not answer. Callers that want
-// one meanwhile get an error at once: one after the other, each with connect_timeout, they would
-// wait for minutes.
+// silence is how long no connection is attempted after a server did not answer. Callers get an
+// error at once. One after the other, each waiting for connect_timeout, they would wait for
+// minutes.
 const silence = time.Second
 
 func newConnector(t target, cfg Config) *connector {
@@ -57,8 +57,8 @@ func newConnector(t target, cfg Config) *connector {
 		{"lock_timeout", milliseconds(cmp.Or(cfg.LockTimeout, 10*time.Second))},
 		{"idle_in_transaction_session_timeout", milliseconds(cmp.Or(cfg.IdleInTransactionTimeout, time.Minute))},
 		{"timezone", "UTC"},
-		{"jit", "off"},       // compiling takes longer than the statements of requests do
-		{"datestyle", "ISO"}, // pgdriver reads no other, nor another bytea_output
+		{"jit", "off"},       // compilation takes longer than the statements of requests
+		{"datestyle", "ISO"}, // pgdriver supports no other format, nor another bytea_output
 		{"bytea_output", "hex"},
 	}, t.settings...)
 	if cfg.Tenant != nil {
@@ -90,8 +90,8 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// setupStatement makes all settings in one round trip, and returns what the server is in its last
-// two columns. A later setting wins over an earlier one.
+// setupStatement returns a statement with all settings. Its last two columns are the state of the
+// server. A later setting overrides an earlier one.
 func setupStatement(all []setting) string {
 	calls := make([]string, len(all))
 	for i, s := range all {
@@ -104,8 +104,8 @@ func setupStatement(all []setting) string {
 // literal returns s as a string literal. pgdriver requires standard_conforming_strings.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Connect returns a connection to the first of the hosts, from the last that was connected to, that
-// target_session_attrs wants. Errors: that of the context, or those of all hosts.
+// Connect returns a connection to the first host that meets target_session_attrs, beginning with
+// the host of the last connection. Errors: that of the context, or those of all hosts.
 func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	var failed error
 	for i, attrs := range k.target.attrs.passes() {
@@ -121,7 +121,7 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 				return nil, err
 			case i == 0 && failed == nil || len(k.hosts) == 1:
 				failed = err
-			case i == 0 || errors.As(err, new(wrongServer)): // in a second pass others have failed as before
+			case i == 0 || errors.As(err, new(wrongServer)): // in a second pass the other hosts failed as in the first
 				failed = fmt.Errorf("%w; %w", failed, err)
 			}
 		}
@@ -129,8 +129,8 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, unsent{failed}
 }
 
-// connectTo dials, logs in and makes the settings, within connect_timeout. It leaves no socket
-// behind when it fails. Within a second after an attempt that has had no answer it fails at once.
+// connectTo dials, logs in and makes the settings, within connect_timeout. It closes the socket if
+// it fails. For a second after an attempt without an answer it fails at once.
 func (k *connector) connectTo(ctx context.Context, h *reached, attrs sessionAttrs) (driver.Conn, error) {
 	if err := h.isSilent(); err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func (k *connector) connectTo(ctx context.Context, h *reached, attrs sessionAttr
 	return nil, k.failed(ctx, limited, h, err)
 }
 
-// open dials a host, and begins TLS where that is wanted: here, not in pgdriver, so that the socket
-// sees what the server sends.
+// open dials a host, and begins TLS if required. It does that itself, so that the socket reads what
+// the server sends before pgdriver does.
 func (k *connector) open(ctx context.Context, h host) (raw, secured net.Conn, err error) {
 	if raw, err = k.dialer.DialContext(ctx, h.network, h.addr); err != nil || h.tls == nil {
 		return raw, raw, err
@@ -185,13 +185,13 @@ func (k *connector) open(ctx context.Context, h host) (raw, secured net.Conn, er
 	return nil, nil, err
 }
 
-// failed returns the error for the caller: that of its own context, a time-out, or the cause.
+// failed returns the error for the caller: that of its context, a time-out, or the cause.
 func (k *connector) failed(ctx, limited context.Context, h *reached, err error) error {
 	deadline, has := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case has && !time.Now().Before(deadline): // the dialer has its own timer, which may be a little earlier
+	case has && !time.Now().Before(deadline): // the dialer has a separate timer, which may end a little earlier
 		return context.DeadlineExceeded
 	case limited.Err() != nil:
 		err = fmt.Errorf("pgsafe: connect to %s: %w", h.addr, os.ErrDeadlineExceeded)
@@ -203,7 +203,7 @@ func (k *connector) failed(ctx, limited context.Context, h *reached, err error) 
 	return fmt.Errorf("pgsafe: connect to %s: %w", h.addr, err)
 }
 
-// isSilent returns the error of an attempt that has just had no answer.
+// isSilent returns the error of an attempt that timed out less than silence ago, or nil.
 func (h *reached) isSilent() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +213,7 @@ func (h *reached) isSilent() error {
 	return nil
 }
 
-// start lets pgdriver log in over s. pgdriver panics on some messages that no PostgreSQL sends.
+// start makes pgdriver log in over s. pgdriver panics on some messages that PostgreSQL never sends.
 func (k *connector) start(ctx context.Context, h host, s *socket) (c *conn, is serverState, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -238,8 +238,8 @@ func (k *connector) start(ctx context.Context, h host, s *socket) (c *conn, is s
 	return c, is, err
 }
 
-// recheckReadOnly is how long a connection to a server is kept that can only be read, though the
-// URL does not want such a one.
+// recheckReadOnly is how long a connection to a read-only server is kept, although the URL requires
+// a writable one.
 const recheckReadOnly = time.Second
 
 // setUp runs a setupStatement.
@@ -260,8 +260,8 @@ func (c *conn) setUp(ctx context.Context, statement string) (is serverState, err
 	}
 }
 
-// demote has all connections of the pool made anew, once a second at most: the server of one of
-// them has become read-only, and a balancer or another host may have one that is not.
+// demote marks all connections of the pool for replacement, at most once a second. The server of
+// one of them has become read-only, and a load balancer or another host may have a writable one.
 func (k *connector) demote() {
 	now, last := time.Now().UnixNano(), k.demoted.Load()
 	if now-last >= int64(time.Second) {
@@ -269,8 +269,8 @@ func (k *connector) demote() {
 	}
 }
 
-// options passes to pgdriver the socket, which has TLS, and everything that its own URL parser
-// would; time-outs are lifted.
+// options passes to pgdriver the socket, which has TLS, and all settings that its URL parser would
+// read. It removes pgdriver's time-outs.
 func (k *connector) options(s *socket) pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		*conf = pgdriver.Config{
@@ -284,13 +284,14 @@ func (k *connector) options(s *socket) pgdriver.Option {
 	}
 }
 
-// Driver opens URLs like NewConnector, with the zero Config, and listens at the server of the
-// connector.
+// Driver returns a driver that opens URLs like NewConnector with the zero Config, and listens at
+// the server of the connector.
 func (k *connector) Driver() driver.Driver { return urlDriver{listener: k} }
 
 type urlDriver struct{ listener *connector }
 
-// CancelsStatements tells package bunx that the end of a context stops its statement on the server.
+// CancelsStatements marks the driver for package bunx: the end of a context stops its statement on
+// the server.
 func (urlDriver) CancelsStatements() {}
 
 func (urlDriver) Open(url string) (driver.Conn, error) {

@@ -22,9 +22,9 @@ func Code(err error) string {
 	return ""
 }
 
-// Unavailable reports whether err means that the server or the connection is gone, or that the
-// server refuses connections: worth a retry later, and not the fault of the statement. The end of
-// the caller's context is not.
+// Unavailable reports whether err means that the server or the connection is lost, or that the
+// server refuses connections. A retry may succeed later. It is false for the end of the caller's
+// context.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -39,7 +39,7 @@ func Unavailable(err error) bool {
 	}
 }
 
-// gone reports whether err is one of a lost or refused connection.
+// gone reports whether err is an error of a lost or refused connection.
 func gone(err error) bool {
 	lost := []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT}
@@ -47,11 +47,11 @@ func gone(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[net.Error](err)
-	_, errno := e.(syscall.Errno) // any failed system call has the methods of a net.Error
+	_, errno := e.(syscall.Errno) // any failed system call implements net.Error
 	return ok && !errno
 }
 
-// SQLSTATEs that this package acts on.
+// SQLSTATEs that this package handles.
 const (
 	protocolViolation  = "08P01" // also: the wrong number of arguments
 	featureUnsupported = "0A000" // with cachedPlanRoutine: a prepared statement's columns changed
@@ -63,8 +63,8 @@ const (
 	cachedPlanRoutine = "RevalidateCachedQuery"
 )
 
-// ordinary reports whether err is a server's answer to a statement that leaves the connection fit
-// for the next one.
+// ordinary reports whether err is a server's answer to a statement after which the connection can
+// be used.
 func ordinary(err error) bool {
 	e, ok := errors.AsType[pgdriver.Error](err)
 	if !ok {
@@ -75,8 +75,8 @@ func ordinary(err error) bool {
 		severity != "FATAL" && severity != "PANIC"
 }
 
-// stale reports whether err means that a prepared statement must be prepared again. Nothing of it
-// was executed.
+// stale reports whether err means that a prepared statement must be prepared again. The statement
+// was not executed.
 func stale(err error) bool {
 	e, ok := errors.AsType[pgdriver.Error](err)
 	if !ok {
@@ -86,21 +86,21 @@ func stale(err error) bool {
 		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
 }
 
-// lostError is the error of a statement whose answer was not read: its connection is lost, or its
-// context has ended.
+// lostError is the error of a statement whose answer was not read, because its connection was lost
+// or its context ended.
 type lostError struct {
 	err  error
-	sent bool // to be executed
+	sent bool // for execution
 }
 
 func (l lostError) Error() string { return l.err.Error() }
 
 func (l lostError) Unwrap() error { return l.err }
 
-// StatementSent reports whether the statement may have been executed. Package bunx looks for it.
+// StatementSent reports whether the statement may have been executed. Package bunx calls it.
 func (l lostError) StatementSent() bool { return l.sent }
 
-// unsent is the error of a connection that was not made.
+// unsent is the error of a failed attempt to connect.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
@@ -108,8 +108,8 @@ func (u unsent) Unwrap() error { return u.error }
 // StatementSent reports false.
 func (unsent) StatementSent() bool { return false }
 
-// refusal is an error of a call that is found before anything is sent. The connection stays as it
-// is.
+// refusal is the error of a call that is refused before anything is sent. The connection is not
+// affected.
 type refusal string
 
 func (r refusal) Error() string { return "pgsafe: " + string(r) }

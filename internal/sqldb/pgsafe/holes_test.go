@@ -15,8 +15,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Every test here shows a hole of the bare driver first, so that it can fail, and then that this
-// package closes it.
+// Each test first shows a defect of pgdriver, so that the test can fail, and then that this package
+// prevents it.
 
 const (
 	slowEcho = "select $1::text from pg_sleep(1)"
@@ -33,7 +33,7 @@ func TestStaleRow(t *testing.T) {
 		var got string
 		is.True(slow.QueryRowContext(soon(t), "alice").Scan(&got) != nil) // times out
 		is.NoErr(fast.QueryRowContext(t.Context(), "bob").Scan(&got))
-		is.Equal(got, "alice") // the hole
+		is.Equal(got, "alice") // the defect
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, server(t), Config{})
@@ -57,7 +57,7 @@ func TestStaleCopy(t *testing.T) {
 		is.True(err != nil) // times out
 		_, err = pgdriver.CopyTo(t.Context(), conn, &out, fast)
 		is.NoErr(err)
-		is.Equal(out.String(), "alice\n") // the hole
+		is.Equal(out.String(), "alice\n") // the defect
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, server(t), Config{})
@@ -68,9 +68,9 @@ func TestStaleCopy(t *testing.T) {
 			_, err = db.Query(query, 1)
 			is.True(strings.Contains(err.Error(), "COPY is not supported"))
 		}
-		is.Equal(one[int](t, db, "select pg_backend_pid()"), pid) // nothing was sent
+		is.Equal(one[int](t, db, "select pg_backend_pid()"), pid) // nothing was sent to the server
 
-		_, err := db.Exec("select 1; " + fast) // reaches the server, and costs the connection
+		_, err := db.Exec("select 1; " + fast) // it reaches the server, and the connection is closed
 		is.True(err != nil)
 		is.True(one[int](t, db, "select pg_backend_pid()") != pid)
 		rows, err := db.Query("select 1; " + fast)
@@ -94,7 +94,7 @@ func TestCancelWithoutDeadline(t *testing.T) {
 	t.Run("bare", func(t *testing.T) {
 		is, db := is.New(t), openBare(t, server(t))
 		took, err := run(t, db, "pg_sleep(1)")
-		is.NoErr(err) // the hole
+		is.NoErr(err) // the defect
 		is.True(took > 900*time.Millisecond)
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestContextError(t *testing.T) {
 		is, db := is.New(t), openBare(t, server(t))
 		is.NoErr(db.Ping())
 		_, err := db.ExecContext(soon(t), "select pg_sleep(5)")
-		is.True(!errors.Is(err, context.DeadlineExceeded)) // the hole
+		is.True(!errors.Is(err, context.DeadlineExceeded)) // the defect
 		is.True(strings.Contains(err.Error(), "i/o timeout"))
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestStatementStopsOnTheServer(t *testing.T) {
 		_, err := db.ExecContext(soon(t), "select pg_sleep(30) /* bare */")
 		is.True(err != nil)
 		time.Sleep(2 * time.Second)
-		is.Equal(running(watcher, "bare"), 1) // the hole
+		is.Equal(running(watcher, "bare"), 1) // the defect
 		exec(
 			t, watcher, "select pg_terminate_backend(pid) from pg_stat_activity where query like $1",
 			"select pg_sleep(30) /* bare%",
@@ -169,7 +169,7 @@ func TestStatementStopsOnTheServer(t *testing.T) {
 func TestDeadInThePool(t *testing.T) {
 	admin := openSafe(t, server(t), Config{})
 	end := func(t *testing.T, db *sql.DB) {
-		// waits for its end
+		// wait for its end
 		is.New(t).True(one[bool](
 			t, admin, "select pg_terminate_backend($1, 30000)", one[int](t, db, "select pg_backend_pid()"),
 		))
@@ -178,7 +178,7 @@ func TestDeadInThePool(t *testing.T) {
 		is, db := is.New(t), openBare(t, server(t))
 		end(t, db)
 		_, err := db.Exec("select 1")
-		is.Equal(Code(err), "57P01") // the hole
+		is.Equal(Code(err), "57P01") // the defect
 		is.True(Unavailable(err))
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestSeveralStatements(t *testing.T) {
 	t.Run("bare", func(t *testing.T) {
 		is, db := is.New(t), openBare(t, url)
 		_, err := db.Exec(two, 1)
-		is.NoErr(err) // the hole
+		is.NoErr(err) // the defect
 		is.Equal(one[int](t, db, "select count(*) from t"), 2)
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestSeveralStatements(t *testing.T) {
 
 func TestReadTimeout(t *testing.T) {
 	is := is.New(t)
-	// the hole: of a statement without a deadline
+	// the defect, for a statement without a deadline
 	is.Equal(pgdriver.NewConnector().Config().ReadTimeout, 10*time.Second)
 	k, err := NewConnector("postgres://localhost/", Config{})
 	is.NoErr(err)
@@ -242,7 +242,7 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 	}
 	t.Run("bare", func(t *testing.T) {
 		is, db := is.New(t), openBare(t, url)
-		is.NoErr(failThenCommit(db)) // the hole
+		is.NoErr(failThenCommit(db)) // the defect
 		is.Equal(one[int](t, db, "select count(*) from t"), 0)
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 		is.Equal(Code(failThenCommit(safe)), failedTransaction)
 		is.Equal(one[int](t, safe, "select count(*) from t"), 0)
 
-		tx, err := safe.Begin() // an error that a savepoint undid does not count
+		tx, err := safe.Begin() // an error that was undone by a savepoint does not matter
 		is.NoErr(err)
 		for _, q := range []string{
 			"insert into t values (2)", "savepoint s", "insert into t values (2)", "rollback to s",
@@ -266,7 +266,7 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Run("bare", func(t *testing.T) {
 		is, db := is.New(t), openBare(t, server(t))
-		is.Equal(one[string](t, db, echo, "a\x00b"), "ab") // the hole
+		is.Equal(one[string](t, db, echo, "a\x00b"), "ab") // the defect
 		is.Equal(one[string](t, db, echo, "\xff"), "\ufffd")
 	})
 	t.Run("safe", func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestOpenRows(t *testing.T) {
 	}
 	t.Run("bare", func(t *testing.T) {
 		_, err := inTwo(t, openBare(t, server(t)))
-		is.New(t).True(strings.Contains(err.Error(), "unexpected message")) // the hole: out of step
+		is.New(t).True(strings.Contains(err.Error(), "unexpected message")) // the defect: client and server are out of step
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, server(t), Config{})
@@ -303,8 +303,8 @@ func TestOpenRows(t *testing.T) {
 	})
 }
 
-// TestColumnNames: the names of the columns stay those of their own statement. The bare driver
-// returns their memory to a pool and mostly, but not always, shows those of a later one.
+// TestColumnNames: the names of the columns are those of the statement. pgdriver returns their
+// memory to a pool and often shows the names of a later statement.
 func TestColumnNames(t *testing.T) {
 	names := func(t *testing.T, db *sql.DB) string {
 		rows, err := db.Query("select 1 as alice")
@@ -312,7 +312,7 @@ func TestColumnNames(t *testing.T) {
 		columns, err := rows.Columns()
 		is.New(t).NoErr(err)
 		is.New(t).NoErr(rows.Close())
-		for range 20 { // a sync.Pool may forget
+		for range 20 { // a sync.Pool may drop values
 			exec(t, db, "select 1")
 			rows, err = db.Query("select 1 as bob")
 			is.New(t).NoErr(err)

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// host is one of the servers that a URL names.
+// host is one of the servers in a URL.
 type host struct {
 	network, addr string
 	tls           *tls.Config // nil: no TLS
 }
 
-// cutHosts takes a list of several hosts, which package url cannot read, out of a URL: it leaves
-// the first.
+// cutHosts removes a list of several hosts, which package url cannot parse, from a URL. rest keeps
+// the first host.
 func cutHosts(raw string) (rest, list string) {
 	scheme, after, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -38,8 +38,9 @@ func cutHosts(raw string) (rest, list string) {
 	return scheme + "://" + after[:at] + first + after[end:], list
 }
 
-// newHosts returns the hosts of a URL, list being its several ones, in their order. As for libpq,
-// host and port of the query come before those of the address, and one port is that of all.
+// newHosts returns the hosts of a URL in their order; list contains them if there are several. As
+// in libpq, host and port of the query take precedence over those of the address, and a single port
+// applies to all hosts.
 func newHosts(u *url.URL, list string, p params) ([]host, error) {
 	var names, ports []string
 	if list == "" {
@@ -90,7 +91,8 @@ func newHosts(u *url.URL, list string, p params) ([]host, error) {
 	return hosts, nil
 }
 
-// address is where to dial. Like libpq it names the socket file itself in a directory.
+// address returns the network and address to dial. As in libpq it is the socket file in the
+// directory if the host is a directory.
 func address(host string, port int) (network, addr string) {
 	if !strings.HasPrefix(host, "/") {
 		return "tcp", net.JoinHostPort(host, strconv.Itoa(port))
@@ -101,9 +103,9 @@ func address(host string, port int) (network, addr string) {
 	return "unix", path.Join(host, ".s.PGSQL."+strconv.Itoa(port))
 }
 
-// sessionAttrs are which servers connections are made to, by the name of libpq. The empty one is
-// that of a URL without target_session_attrs: no standby, whose rows may be old; but one whose
-// transactions are read-only, while there is no other.
+// sessionAttrs is the kind of servers to connect to, as named by libpq. The empty one, for a URL
+// without target_session_attrs, excludes standbys, because their rows may be old. It includes a
+// server with read-only transactions only if there is no other.
 type sessionAttrs string
 
 const preferStandby sessionAttrs = "prefer-standby"
@@ -117,7 +119,7 @@ func newSessionAttrs(text string) (sessionAttrs, error) {
 		"primary, standby or prefer-standby")
 }
 
-// passes returns what the hosts are looked through for, one after the other.
+// passes returns the kinds of servers to look for, one after the other.
 func (a sessionAttrs) passes() []sessionAttrs {
 	switch a {
 	case preferStandby:
@@ -128,17 +130,17 @@ func (a sessionAttrs) passes() []sessionAttrs {
 	return []sessionAttrs{a}
 }
 
-// wrongServer is the error of a server that is not one of those which the URL wants.
+// wrongServer is the error for a server of a kind that the URL excludes.
 type wrongServer struct{ addr, is string }
 
 func (w wrongServer) Error() string {
 	return fmt.Sprintf("pgsafe: connect to %s: this PostgreSQL %s", w.addr, w.is)
 }
 
-// SQLState is cannot_connect_now, for package bunx.
+// SQLState returns cannot_connect_now, for package bunx.
 func (wrongServer) SQLState() string { return "57P03" }
 
-// check returns an error if a server is not one of these.
+// check returns an error if a server is of another kind.
 func (a sessionAttrs) check(addr string, s serverState) error {
 	switch {
 	case s.standby && (a == "read-write" || a == "primary"):
@@ -156,5 +158,5 @@ func (a sessionAttrs) check(addr string, s serverState) error {
 	return nil
 }
 
-// serverState is what a server tells of itself at connect.
+// serverState is the state that a server reports when a connection is made.
 type serverState struct{ standby, readOnly bool }

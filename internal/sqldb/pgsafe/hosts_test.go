@@ -43,7 +43,7 @@ func TestHosts(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(got.attrs, sessionAttrs("read-write"))
 	is.Equal(len(got.settings), 0)
-	is.Equal(got.hosts[0].tls.ServerName, "a") // each host is checked by its own name
+	is.Equal(got.hosts[0].tls.ServerName, "a") // the certificate of each host is checked for its name
 	is.Equal(got.hosts[1].tls, nil)
 	is.Equal(got.hosts[2].tls.ServerName, "b")
 }
@@ -68,7 +68,7 @@ var newPair = sync.OnceValues(func() (p pair, err error) {
 	return p, err
 })
 
-// servers returns a primary and its standby, which no test changes.
+// servers returns a primary and its standby, which tests must not change.
 func servers(t *testing.T) pair {
 	t.Helper()
 	p, err := newPair()
@@ -82,7 +82,7 @@ func hostOf(t *testing.T, raw string) string {
 	return u.Host
 }
 
-// TestSessionAttrs connects to each of two servers by what it is.
+// TestSessionAttrs connects to each of two servers by its kind.
 func TestSessionAttrs(t *testing.T) {
 	p := servers(t)
 	standby := func(t *testing.T, hosts, attrs string) (bool, error) {
@@ -103,7 +103,7 @@ func TestSessionAttrs(t *testing.T) {
 		}
 		got, err := standby(t, second+",127.0.0.1:1,"+first, param)
 		is.NoErr(err)
-		is.Equal(got, want) // attrs
+		is.Equal(got, want) // the value of target_session_attrs
 	}
 	is := is.New(t)
 	for _, param := range []string{"", "&target_session_attrs=read-write", "&target_session_attrs=primary"} {
@@ -118,7 +118,7 @@ func TestSessionAttrs(t *testing.T) {
 	is.True(!got)
 }
 
-// balancer passes connections on to one of several servers. It does not cut them when it changes.
+// balancer forwards connections to one of several servers. It does not close them when it switches.
 type balancer struct {
 	url string
 	to  atomic.Pointer[string]
@@ -151,8 +151,8 @@ func newBalancer(t *testing.T, to string) *balancer {
 	return b
 }
 
-// TestFailOverWithoutCut: a balancer sends new connections to another server, and leaves those to
-// the old one, which has become read-only. After one failed write all are to the new one.
+// TestFailOverWithoutCut: a balancer sends new connections to another server, and keeps those to
+// the old one, which has become read-only. After one failed write all connections are replaced.
 func TestFailOverWithoutCut(t *testing.T) {
 	is, old, other := is.New(t), ownServer(t), ownServer(t)
 	for _, s := range []*pgtest.Cluster{old, other} {
@@ -190,17 +190,17 @@ func TestFailOverWithoutCut(t *testing.T) {
 		if err != nil {
 			is.Equal(Code(err), readOnlyTransaction)
 			failed++
-		} // else the old server has not yet read its settings
+		} // else the old server has not yet read its configuration
 	}
 	is.Equal(failed, 1)
-	for _, c := range hold(4) { // also those that had not written
+	for _, c := range hold(4) { // also connections that had not written
 		is.Equal(one[string](t, c, "show default_transaction_read_only"), "off")
 		is.NoErr(c.Close())
 	}
 }
 
-// TestReadOnlyServer can be read while there is no other, and each second it is looked whether it
-// is writable.
+// TestReadOnlyServer: a read-only server is used if there is no other one, and is checked again
+// each second.
 func TestReadOnlyServer(t *testing.T) {
 	is, own := is.New(t), ownServer(t)
 	admin := openSafe(t, own.URL, Config{})
@@ -216,13 +216,13 @@ func TestReadOnlyServer(t *testing.T) {
 
 	exec(t, admin, "set default_transaction_read_only = off")
 	exec(t, admin, "alter database postgres set default_transaction_read_only = off")
-	for one[int](t, db, "select pg_backend_pid()") == pid { // until it is looked again
+	for one[int](t, db, "select pg_backend_pid()") == pid { // until it is checked again
 		time.Sleep(10 * time.Millisecond)
 	}
 	_, err = db.Exec("insert into t values ('x')")
 	is.NoErr(err)
 
-	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true}) // the caller's own choice
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true}) // the caller requested it
 	is.NoErr(err)
 	pid = one[int](t, tx, "select pg_backend_pid()")
 	_, err = tx.Exec("insert into t values ('x')")
@@ -231,8 +231,8 @@ func TestReadOnlyServer(t *testing.T) {
 	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
 }
 
-// TestCancelReachesTheServer: it stops the statement at once, though it does not look for lost
-// clients, over TLS, too.
+// TestCancelReachesTheServer: a cancellation stops the statement at once, over TLS too, although
+// the server does not check for lost clients.
 func TestCancelReachesTheServer(t *testing.T) {
 	cert, file := certificate(t, "localhost")
 	for name, u := range map[string]string{
@@ -263,7 +263,8 @@ func TestCancelReachesTheServer(t *testing.T) {
 	}
 }
 
-// TestUnsentStatements: an error from before a statement is sent does not say that it was.
+// TestUnsentStatements: an error that occurs before a statement is sent reports that it was not
+// sent.
 func TestUnsentStatements(t *testing.T) {
 	is := is.New(t)
 	ended, cancel := context.WithCancel(t.Context())

@@ -13,10 +13,10 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Listen calls heard when it listens to a channel of notifications, and for each of them, on a
-// connection of its own. It returns when ctx ends, with nil, or the connection is lost. Nothing of
-// the notifications but their coming is used. Programs that do not import this package find it as a
-// method of sql.DB.Driver.
+// Listen listens to a channel of notifications on a separate connection. It calls heard when it
+// begins to listen and for each notification, whose contents it ignores. It returns nil when ctx
+// ends, or an error when the connection is lost. Programs that do not import this package find it
+// as a method of sql.DB.Driver.
 func (d urlDriver) Listen(ctx context.Context, channel string, heard func()) (err error) {
 	k := d.listener
 	defer func() {
@@ -52,14 +52,14 @@ func (d urlDriver) Listen(ctx context.Context, channel string, heard func()) (er
 	}
 }
 
-// How long a listener waits for a notification before its caller looks by itself: at first, as
-// pgdriver does not wait until the server has begun to listen, and later.
+// How long a listener waits for a notification before it calls heard anyway. The first wait is
+// short, because pgdriver does not wait until the server has begun to listen.
 const (
 	listenBegin   = 50 * time.Millisecond
 	listenTimeout = time.Minute
 )
 
-// listening makes the options fit a connection that waits for messages which may be long.
+// listening adapts the options to a connection that waits long for messages.
 func (k *connector) listening() pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		conf.BufferSize = 8192

@@ -2,5 +2,5 @@
 
 package pgsafe
 
-// peek finds nothing here: a connection that died in the pool fails its next statement.
+// peek does nothing on this system. The next statement on a lost connection fails.
 func peek(uintptr) error { return nil }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peek looks for a byte to read on a non-blocking socket and leaves it there.
+// peek checks for a byte to read on a non-blocking socket, without reading it.
 func peek(fd uintptr) error {
 	var b [1]byte
 	n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)

@@ -1,33 +1,32 @@
-// Package pgsafe makes uptrace's pgdriver safe to use: it wraps each of its connections so that a
-// statement ends with its context, a broken connection is never used again, and no caller can read
-// another caller's rows.
+// Package pgsafe makes uptrace's pgdriver safe to use. It wraps each connection so that a statement
+// ends with its context, a broken connection is never used again, and a caller cannot read another
+// caller's rows.
 //
-// It is for the packages under internal, package postgres, and tests. Everything else sees a
-// *sql.DB.
+// It is for the packages under internal, package postgres, and tests. All others use a *sql.DB.
 //
-// What it promises for every connection:
+// It guarantees for every connection:
 //
-//   - A statement whose context ends returns at once with the context's own error, never with an
-//     i/o timeout. The socket is closed, and the server is told to stop the statement; should that
-//     not reach it, it does so within client_connection_check_interval (one second).
-//   - A server that is silent for a statement's timeout, as when its machine or its processes hang,
-//     loses the connection: the error is one for which Unavailable reports true. Neither then nor
-//     after another loss does a caller know whether the statement, or the COMMIT, was done.
-//   - After any error but an ordinary one from the server the connection is closed for good. A
-//     failed statement is reported as driver.ErrBadConn, which database/sql retries, only when
-//     nothing of it was sent.
-//   - A connection that died in the pool is noticed before its next statement, without a round
+//   - A statement whose context ends returns at once with the context's error, never with an i/o
+//     timeout. The socket is closed, and a cancellation is sent to the server. If the server does
+//     not receive it, it stops the statement within client_connection_check_interval (one second).
+//   - If a server is silent for a statement's timeout, for example because the machine hangs, the
+//     connection is closed. Unavailable reports true for the error. As after any lost connection,
+//     it is not known whether the statement, or the COMMIT, was executed.
+//   - After any error but an ordinary one from the server the connection is closed. A failed
+//     statement is reported as driver.ErrBadConn, which database/sql retries, only if nothing of it
+//     was sent.
+//   - A connection that was lost in the pool is noticed before its next statement, without a round
 //     trip.
-//   - No connection is made to a standby, unless the URL wants one. When a server turns out to be
-//     read-only, the whole pool is made anew.
+//   - No connection is made to a standby, unless the URL requests one. When a server is found to be
+//     read-only, all connections of the pool are replaced.
 //   - Statements with arguments are prepared once per connection and then cost one round trip. They
 //     are single statements: the server refuses several in one string. Statements without arguments
 //     use the simple protocol.
-//   - Strings reach the server as they are: NUL and invalid UTF-8 are refused, where pgdriver drops
-//     or replaces them.
-//   - Prepare, COPY and LISTEN are refused; so is a second statement while the rows of the first
-//     are open.
-//   - Commit reports a transaction that the server rolled back.
+//   - Strings are sent unchanged: NUL and invalid UTF-8 are refused, which pgdriver would remove or
+//     replace.
+//   - Prepare, COPY and LISTEN are refused, and so is a second statement while the rows of the
+//     first are open.
+//   - Commit returns an error for a transaction that the server rolled back.
 //
 // A transaction that ends with its context keeps its locks on the server for up to that second.
 // Settings and prepared statements live as long as the connection, so a pooler between here and the
@@ -64,28 +63,28 @@ import (
 	"time"
 )
 
-// Config changes how connections behave. The zero value is ready for use.
+// Config configures connections. The zero value is ready for use.
 //
-// A setting that the URL names as well (statement_timeout=5000) is taken from the URL.
+// The URL takes precedence over a setting that it contains (statement_timeout=5000).
 type Config struct {
-	// Tenant, when set, names the tenant of a statement from its context. The connection's setting
-	// tenantcontent.tenant follows it: it is set before a statement, a round trip, whenever it
-	// differs from what the connection has. Row-level security policies read it with
-	// current_setting('tenantcontent.tenant', true). No tenant is the empty string. nil: off, at no
-	// cost.
+	// Tenant, when set, returns the tenant of a statement from its context, "" for none. If it
+	// differs from that of the previous statement on the connection, the setting
+	// tenantcontent.tenant is changed first, which is a round trip. Policies for row-level security
+	// read it with current_setting('tenantcontent.tenant', true). nil: the setting is not used.
 	Tenant func(ctx context.Context) string
 
-	StatementTimeout         time.Duration // of one statement; default 60 s, negative: none
-	LockTimeout              time.Duration // of one wait for a lock; default 10 s, negative: none
-	IdleInTransactionTimeout time.Duration // between two statements of a transaction; default 60 s, negative: none
+	StatementTimeout         time.Duration // of one statement; default 60 s, negative: unlimited
+	LockTimeout              time.Duration // of one wait for a lock; default 10 s, negative: unlimited
+	IdleInTransactionTimeout time.Duration // between two statements of a transaction; default 60 s, negative: unlimited
 
-	// The connection is given up when the server is silent for as long as this; negative: never.
-	// ReadTimeout is that of queries outside of transactions, of BEGIN and of pings, default 10 s;
-	// WriteTimeout that of other statements and of COMMIT, default 30 s; LongTimeout that of the
-	// statements and the COMMIT of Long work, default 90 s. Here, not at the server as
-	// StatementTimeout: the two do not know of each other.
+	// The connection is closed if the server is silent for as long as these; negative: never.
+	// ReadTimeout is for queries outside of transactions, BEGIN and pings; default 10 s.
+	// WriteTimeout is for other statements and COMMIT; default 30 s. LongTimeout is for statements
+	// and COMMIT of Long work; default 90 s. The client measures them, unlike StatementTimeout,
+	// which the server measures.
 	ReadTimeout, WriteTimeout, LongTimeout time.Duration
-	// Work, when set, is the kind of work of a statement by its context. nil: all is Short.
+	// Work, when set, returns the kind of work of a statement from its context. nil: all work is
+	// Short.
 	Work func(ctx context.Context) Work
 
 	StatementCache int // prepared statements kept per connection; default 128
@@ -99,11 +98,10 @@ const (
 	connMaxLifetime       = 30 * time.Minute
 )
 
-// Open returns a pool of safe connections to the database that url names. It makes no connection
-// yet.
+// Open returns a pool of safe connections to the database of url. It does not connect.
 //
-// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for
-// five minutes, and all for 30. See NewConnector for the URL.
+// At most 32 connections are open, or as many as the URL's pool_max_conns. Idle ones are closed
+// after five minutes, and all after 30. See NewConnector for the URL.
 func Open(url string, cfg Config) (*sql.DB, error) {
 	t, err := parseURL(url)
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 	"github.com/matryer/is"
 )
 
-// proxy stands between the driver and the server.
+// proxy forwards connections between the driver and the server.
 type proxy struct {
 	url       string
-	mute, cut atomic.Bool // swallow the server's answers; close the connection at the next one, once
+	mute, cut atomic.Bool // drop the server's answers; close the connection at the next one, once
 	accepted  atomic.Int32
 
 	certs    []tls.Certificate // when set, the proxy is a server with TLS
@@ -94,7 +94,7 @@ func (p *proxy) closeAll() {
 	p.conns = nil
 }
 
-// filter is the way back to the client.
+// filter forwards the server's answers to the client.
 type filter struct {
 	p *proxy
 	net.Conn
@@ -129,10 +129,10 @@ func TestNoRetryAfterSending(t *testing.T) {
 	for i, args := range [][]any{nil, {1}} {
 		db := openSafe(t, p.url, Config{})
 		insert := "insert into t values (1)" + strings.Repeat(", ($1)", len(args))
-		exec(t, db, insert, args...) // prepares it
+		exec(t, db, insert, args...) // prepare it
 		p.cut.Store(true)
 		_, err := db.Exec(insert, args...)
-		is.True(Unavailable(err)) // the caller cannot know, and is told so
+		is.True(Unavailable(err)) // it is not known whether it was executed
 		is.True(!p.cut.Load())
 		is.Equal(one[int](t, admin, "select count(*) from t"), []int{2, 6}[i]) // twice, not three times
 	}
@@ -200,7 +200,7 @@ func TestTLS(t *testing.T) {
 			if !c.ok {
 				return
 			}
-			is.Equal(one[int](t, db, "select $1::int", 1), 1) // from the pool: the idle check works under TLS
+			is.Equal(one[int](t, db, "select $1::int", 1), 1) // from the pool: the check of idle connections works with TLS
 			is.Equal(p.accepted.Load(), int32(1))
 			_, err = db.ExecContext(soon(t), "select pg_sleep(1)")
 			is.True(errors.Is(err, context.DeadlineExceeded))

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// ExecContext runs a statement. When ctx ends just as the statement is done, its result is
-// returned.
+// ExecContext runs a statement. If ctx ends when the statement is complete, its result is returned.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := check(query, args); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (c *conn) query(r *rows, query string, args []driver.NamedValue) (err error
 		if r.pg, err = c.pg.QueryContext(r.ctx, query, nil); err != nil {
 			return err
 		}
-		r.columns = slices.Clone(r.pg.Columns()) // pgdriver uses the slice again
+		r.columns = slices.Clone(r.pg.Columns()) // pgdriver reuses the slice
 		return nil
 	}
 	return c.prepared(r.ctx, query, args, func(s *statement) (err error) {

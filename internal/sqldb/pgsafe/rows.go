@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// rows are the rows of one statement. The connection is theirs until the last one is read or Close
-// is called.
+// rows are the rows of one statement. They occupy the connection until the last one is read or
+// Close is called.
 type rows struct {
 	c       *conn
 	ctx     context.Context // of the statement
@@ -19,7 +19,7 @@ type rows struct {
 
 func (r *rows) Columns() []string { return r.columns }
 
-// Next reads a row. After the end of the context it returns the context's error, even when pgdriver
+// Next reads a row. After the end of the context it returns the context's error, even if pgdriver
 // has more rows in its buffer.
 func (r *rows) Next(dest []driver.Value) error {
 	if r.done {
@@ -39,11 +39,11 @@ func (r *rows) Next(dest []driver.Value) error {
 	}
 }
 
-// maxRest is how many bytes of further rows Close reads, to keep the connection.
+// maxRest is the most bytes of further rows that Close reads in order to keep the connection.
 const maxRest = 256 << 10
 
-// Close reads the rest of the rows. Outside a transaction it closes the connection when it cannot,
-// or when the rest is long: the server would send all of it.
+// Close reads the rest of the rows. Outside a transaction it closes the connection if that fails or
+// the rest is long, because the server would send all of it.
 func (r *rows) Close() error {
 	if r.done {
 		return nil

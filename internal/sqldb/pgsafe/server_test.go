@@ -17,8 +17,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// cluster is the server of all tests but those that stop theirs; nil when the environment names
-// one.
+// cluster is the server of all tests but those that stop theirs; nil if the environment names
+// another one.
 var cluster *pgtest.Cluster
 
 var startServer = sync.OnceValues(func() (string, error) {
@@ -43,14 +43,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// server is the URL of the tests' server.
+// server returns the URL of the server for tests.
 func server(t testing.TB) string {
 	u, err := startServer()
 	needs.Start(t, err, pgtest.ErrNoServer)
 	return u
 }
 
-// ownServer is a server of one test, also where the environment names another one.
+// ownServer returns a server for one test, even if the environment names another one.
 func ownServer(t testing.TB) *pgtest.Cluster {
 	c, err := pgtest.Start(t.Context())
 	needs.Start(t, err, pgtest.ErrNoServer)
@@ -58,7 +58,7 @@ func ownServer(t testing.TB) *pgtest.Cluster {
 	return c
 }
 
-// inSchema makes an empty schema for one test and returns a URL whose connections work in it.
+// inSchema makes an empty schema for one test and returns a URL whose connections use it.
 func inSchema(t testing.TB) string {
 	is, u := is.New(t), server(t)
 	db, err := Open(u, Config{})
@@ -84,7 +84,7 @@ func with(raw, query string) string {
 	return u.String()
 }
 
-// openSafe opens a pool of at most one connection, so that a test knows which one it gets.
+// openSafe opens a pool of at most one connection, so that a test knows which one it uses.
 func openSafe(t testing.TB, url string, cfg Config) *sql.DB {
 	db, err := Open(with(url, "pool_max_conns=1"), cfg)
 	is.New(t).NoErr(err)
@@ -92,7 +92,7 @@ func openSafe(t testing.TB, url string, cfg Config) *sql.DB {
 	return db
 }
 
-// openBare opens the same with pgdriver alone.
+// openBare opens the same with only pgdriver.
 func openBare(t testing.TB, url string) *sql.DB {
 	target, err := parseURL(url)
 	is.New(t).NoErr(err)
@@ -123,7 +123,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// one reads one value.
+// one reads a single value.
 func one[T any](t testing.TB, q querier, query string, args ...any) (v T) {
 	t.Helper()
 	if err := q.QueryRowContext(t.Context(), query, args...).Scan(&v); err != nil {
@@ -132,8 +132,8 @@ func one[T any](t testing.TB, q querier, query string, args ...any) (v T) {
 	return v
 }
 
-// soon is a context that ends while a statement runs, and not before it has begun, on a slow
-// machine either.
+// soon returns a context that ends while a statement runs, and not before it has begun, even on a
+// slow machine.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)

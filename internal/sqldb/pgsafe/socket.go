@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// socket is the connection under pgdriver, over TLS where there is some. Deadlines that pgdriver
-// sets do nothing: a statement ends with its context, or when the server has not been heard of for
-// the statement's timeout, and both close the socket. So no i/o timeout leaves an answer to be read
-// by the next caller.
+// socket is the connection that pgdriver uses, over TLS if required. Deadlines that pgdriver sets
+// have no effect. A statement ends with its context, or when the server was silent for the
+// statement's timeout; both close the socket. So the next caller cannot read an answer that was
+// left after an i/o timeout.
 type socket struct {
 	net.Conn
 	raw      net.Conn      // the same without TLS
 	startup  *keyReader    // until the server is ready
-	timeout  time.Duration // of each read and write; 0: none. Only whoever uses the connection sets it.
+	timeout  time.Duration // of each read and write; 0: unlimited. Only the user of the connection sets it
 	killed   atomic.Bool
-	timedOut atomic.Bool // and killed for it
+	timedOut atomic.Bool // killed because of a timeout
 }
 
 func (*socket) SetDeadline(time.Time) error      { return nil }
 func (*socket) SetReadDeadline(time.Time) error  { return nil }
 func (*socket) SetWriteDeadline(time.Time) error { return nil }
 
-// kill closes the socket at once: whoever reads or writes fails. Any goroutine may call it, any
+// kill closes the socket at once: pending reads and writes fail. Any goroutine may call it, any
 // number of times.
 func (s *socket) kill() {
 	s.killed.Store(true)
 	_ = s.raw.Close()
 }
 
-// Read waits for the server no longer than the timeout.
+// Read waits for the server at most for the timeout.
 func (s *socket) Read(b []byte) (int, error) {
-	_ = s.Conn.SetReadDeadline(s.deadline()) // fails on a closed socket alone, and so does the read
+	_ = s.Conn.SetReadDeadline(s.deadline()) // fails only on a closed socket, and then the read fails, too
 	n, err := s.Conn.Read(b)
 	if s.startup != nil && !s.startup.found {
 		s.startup.found = !s.startup.note(b[:n])
@@ -44,8 +44,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write waits for the server no longer than the timeout. It swallows what is written after kill, of
-// which pgdriver would make a line on stderr. Its next read fails.
+// Write waits for the server at most for the timeout. After kill it drops the data without an
+// error, because pgdriver would write a line to stderr. The next read fails.
 func (s *socket) Write(b []byte) (int, error) {
 	_ = s.Conn.SetWriteDeadline(s.deadline())
 	n, err := s.Conn.Write(b)
@@ -63,7 +63,7 @@ func (s *socket) deadline() time.Time {
 	return time.Now().Add(s.timeout)
 }
 
-// check kills the connection when err is a timeout.
+// check kills the connection if err is a timeout.
 func (s *socket) check(err error) {
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		s.timedOut.Store(true)
@@ -73,9 +73,9 @@ func (s *socket) check(err error) {
 
 var errUnsolicited = errors.New("pgsafe: the server spoke while the connection was idle")
 
-// quiet returns nil when the socket is open and has nothing to be read, as it must be between
-// statements: a server that ends a connection says so, and an answer nobody waited for belongs to
-// somebody else. It does not block.
+// quiet returns nil if the socket is open and has nothing to read, as it must be between
+// statements. A server sends a message before it ends a connection, and an unexpected answer
+// belongs to another caller. It does not block.
 func (s *socket) quiet() error {
 	sc, ok := s.raw.(syscall.Conn)
 	if !ok {
@@ -85,7 +85,7 @@ func (s *socket) quiet() error {
 	if err != nil {
 		return err
 	}
-	_ = s.Conn.SetReadDeadline(time.Time{}) // that of the last statement has passed
+	_ = s.Conn.SetReadDeadline(time.Time{}) // the deadline of the last statement has passed
 	var peekErr error
 	if err := raw.Read(func(fd uintptr) bool {
 		peekErr = peek(fd)

@@ -14,7 +14,7 @@ type statement struct {
 	columns []string // known after the first query
 }
 
-// preparedStmt is what pgdriver's Prepare returns.
+// preparedStmt has the methods of the statement that pgdriver's Prepare returns.
 type preparedStmt interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -50,7 +50,7 @@ func (ss *statements) remove(s *statement) {
 	}
 }
 
-// excess returns the statement that must go before another one comes, or nil.
+// excess returns the statement that must be removed before another one is added, or nil.
 func (ss *statements) excess() *statement {
 	if ss.order.Len() < ss.max {
 		return nil
@@ -58,9 +58,9 @@ func (ss *statements) excess() *statement {
 	return ss.order.Back().Value.(*statement)
 }
 
-// prepared calls run with the prepared statement of query. When the server has no use for the
-// statement any more, because its tables changed, it is prepared again, once: such an error comes
-// before anything is executed. In a transaction, which has failed then, the caller gets the error.
+// prepared calls run with the prepared statement of query. If the server rejects the statement
+// because its tables changed, it is prepared again, once; such an error comes before execution. In
+// a transaction, which has failed then, the error is returned.
 func (c *conn) prepared(ctx context.Context, query string, args []driver.NamedValue, run func(*statement) error) error {
 	err := c.runPrepared(ctx, query, args, run)
 	if !stale(err) {
@@ -94,8 +94,8 @@ func (c *conn) runPrepared(
 	return run(s)
 }
 
-// prepare returns the prepared statement of query. It is a round trip the first time, and another
-// one when the cache is full.
+// prepare returns the prepared statement of query. It takes a round trip the first time, and
+// another one if the cache is full.
 func (c *conn) prepare(ctx context.Context, query string) (*statement, error) {
 	if s := c.stmts.get(query); s != nil {
 		return s, nil
@@ -114,8 +114,8 @@ func (c *conn) prepare(ctx context.Context, query string) (*statement, error) {
 	return s, nil
 }
 
-// drop closes s. Any error ends the connection: pgdriver sends no Sync that would put the two sides
-// in step again.
+// drop closes s. Any error closes the connection, because pgdriver does not send the Sync that
+// would bring both sides in step again.
 func (c *conn) drop(s *statement) error {
 	c.stmts.remove(s)
 	err := s.Close()

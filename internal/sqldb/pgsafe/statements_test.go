@@ -20,14 +20,14 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 	name := one[string](t, db, "select name from pg_prepared_statements")
 	for i := range 10 {
 		is.Equal(one[int](t, db, fmt.Sprintf("select $1::int + %d", i), 7), 7+i)
-		is.Equal(one[int](t, db, "select $1::int", 7), 7) // used often: stays
+		is.Equal(one[int](t, db, "select $1::int", 7), 7) // it is used often, so it is kept
 	}
 	is.Equal(one[int](t, db, countPrepared), 3)
 	is.Equal(one[string](t, db, "select name from pg_prepared_statements where statement = 'select $1::int'"), name)
 	is.Equal(one[int](t, db, countPrepared+" where statement like '%+ 9'"), 1)
 	is.Equal(one[int](t, db, countPrepared+" where statement like '%+ 1'"), 0)
 
-	_, err := db.Exec("select $1::nonsense", 1) // what does not prepare is not kept
+	_, err := db.Exec("select $1::nonsense", 1) // a statement that cannot be prepared is not kept
 	is.Equal(Code(err), "42704")
 	exec(t, db, "select $1::int, 1", 1)
 	is.Equal(one[int](t, db, countPrepared), 3)
@@ -45,7 +45,7 @@ func TestPreparedStatementAfterDDL(t *testing.T) {
 		is.NoErr(err)
 		is.NoErr(s.QueryRow(1).Scan(new(int)))
 		exec(t, admin, "alter table t add v text default 'x'")
-		is.Equal(Code(s.QueryRow(1).Scan(new(int), new(string))), featureUnsupported) // the hole
+		is.Equal(Code(s.QueryRow(1).Scan(new(int), new(string))), featureUnsupported) // the defect
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, url, Config{})
@@ -60,7 +60,7 @@ func TestPreparedStatementAfterDDL(t *testing.T) {
 		exec(t, admin, "alter table t drop w")
 		tx, err := db.Begin()
 		is.NoErr(err)
-		_, err = tx.Query(read, 1) // the transaction has failed: the caller repeats it
+		_, err = tx.Query(read, 1) // the transaction has failed: the caller must repeat it
 		is.Equal(Code(err), featureUnsupported)
 		is.NoErr(tx.Rollback())
 		tx, err = db.Begin()
@@ -69,7 +69,7 @@ func TestPreparedStatementAfterDDL(t *testing.T) {
 		is.NoErr(tx.Commit())
 		is.Equal(columnsOf(t, db, read, 1), "k v")
 
-		conn, err := db.Conn(t.Context()) // a transaction that this package does not know of
+		conn, err := db.Conn(t.Context()) // a transaction that this package did not begin
 		is.NoErr(err)
 		run := func(query string, args ...any) error {
 			_, err := conn.ExecContext(t.Context(), query, args...)

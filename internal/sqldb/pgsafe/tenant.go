@@ -11,17 +11,17 @@ const (
 	setTenant     = "select set_config('" + tenantSetting + "', $1, false)"
 )
 
-// tenantState is what the connection's tenant setting is.
+// tenantState is the state of the connection's setting for the tenant.
 type tenantState struct {
-	of func(context.Context) string // nil: off
+	of func(context.Context) string // nil: not used
 
-	current string // what was last set
-	known   bool   // the server has it
-	inTx    bool   // it was set in the open transaction: a rollback takes it back
+	current string // the last value that was set
+	known   bool   // whether the server has that value
+	inTx    bool   // it was set in the open transaction: a rollback resets it
 }
 
-// useTenant makes the setting fit the context of a statement. Transaction control passes as it is:
-// it must work in a failed transaction, and reads no rows.
+// useTenant sets the tenant of the context of a statement. It does nothing for transaction control,
+// which must work in a failed transaction and reads no rows.
 func (c *conn) useTenant(ctx context.Context, query string) error {
 	if c.tenant.of == nil {
 		return nil
@@ -59,7 +59,7 @@ func (c *conn) switchTenant(ctx context.Context) error {
 	return nil
 }
 
-// after forgets the value when query may have changed it: by rolling back to a savepoint, or by
+// after marks the value as unknown if query may have changed it by rolling back to a savepoint or
 // changing settings.
 func (t *tenantState) after(query string) {
 	if t.of == nil {
@@ -73,5 +73,5 @@ func (t *tenantState) after(query string) {
 	}
 }
 
-// several reports whether query may hold more than one statement.
+// several reports whether query may contain more than one statement.
 func several(query string) bool { return strings.IndexByte(query, ';') >= 0 }

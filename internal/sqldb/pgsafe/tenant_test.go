@@ -22,7 +22,7 @@ var byContext = Config{Tenant: func(ctx context.Context) string {
 
 const showTenant = "select coalesce(current_setting('tenantcontent.tenant', true), 'never set')"
 
-// tenantOf is what a statement sees, with and without arguments.
+// tenantOf returns the tenant that a statement sees, with and without arguments.
 func tenantOf(t *testing.T, q querier, name string) string {
 	t.Helper()
 	var a, b string
@@ -60,7 +60,7 @@ func TestTenantInTransactions(t *testing.T) {
 	tx := begin()
 	is.Equal(tenantOf(t, tx, "evil"), "evil")
 	is.Equal(tenantOf(t, tx, "other"), "other")
-	is.NoErr(tx.Rollback()) // takes the setting back
+	is.NoErr(tx.Rollback()) // resets the setting
 	is.Equal(tenantOf(t, db, "other"), "other")
 
 	tx = begin()
@@ -102,7 +102,7 @@ func TestTenantAfterAFailedCommit(t *testing.T) {
 	is.NoErr(err)
 	_, err = tx.ExecContext(forTenant(t, "evil"), "insert into t values (1), (1)")
 	is.NoErr(err)
-	is.Equal(Code(tx.Commit()), "23505") // takes the setting back
+	is.Equal(Code(tx.Commit()), "23505") // resets the setting
 	is.Equal(tenantOf(t, db, "evil"), "evil")
 }
 
@@ -123,7 +123,7 @@ func TestTenantSurvivesWhatStatementsDo(t *testing.T) {
 	is.Equal(tenantOf(t, conn, "acme"), "acme")
 }
 
-// Row-level security is what the setting is for.
+// TestTenantAndRowLevelSecurity uses the setting in policies for row-level security.
 func TestTenantAndRowLevelSecurity(t *testing.T) {
 	is, db := is.New(t), openSafe(t, inSchema(t), byContext)
 	exec(t, db, "create table t (tenant text, v int)")

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Work is how long the statements of a context may take.
+// Work is the duration that the statements of a context may have.
 type Work int
 
-// The kinds of work, by the timeout of their statements.
+// The kinds of work, and the timeouts of their statements.
 const (
 	Short     Work = iota // ReadTimeout or WriteTimeout
 	Long                  // LongTimeout: an import, or a scan of a directory
-	Unbounded             // none: a migration
+	Unbounded             // unlimited: a migration
 )
 
-// timeouts are how long the connection waits for the server. 0 is no limit.
+// timeouts are how long the connection waits for the server; 0 is unlimited.
 type timeouts struct {
 	read, write, long time.Duration
 	work              func(context.Context) Work
@@ -24,11 +24,11 @@ type timeouts struct {
 
 const (
 	defaultReadTimeout  = 10 * time.Second
-	defaultWriteTimeout = 30 * time.Second // longer than a wait for a lock, of which the server tells
+	defaultWriteTimeout = 30 * time.Second // longer than a wait for a lock, which the server ends with an error
 	defaultLongTimeout  = 90 * time.Second // longer than the server lets a statement run
 )
 
-// newTimeouts takes the URL's before those of cfg.
+// newTimeouts returns the timeouts of the URL, or else of cfg.
 func newTimeouts(t target, cfg Config) timeouts {
 	l := timeouts{
 		read:  max(cmp.Or(t.readTimeout, cfg.ReadTimeout, defaultReadTimeout), 0),
@@ -42,7 +42,7 @@ func newTimeouts(t target, cfg Config) timeouts {
 	return l
 }
 
-// of returns the timeout of some work, which is short when it is for short work.
+// of returns the timeout for some work; short is that of Short work.
 func (l timeouts) of(w Work, short time.Duration) time.Duration {
 	switch w {
 	case Unbounded:

@@ -16,10 +16,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
-// impatient is how long the connections of these tests wait for a server that is frozen.
+// impatient is how long the connections of these tests wait for a stopped server.
 const impatient = 50 * time.Millisecond
 
-// openConns opens some connections to a server that is well.
+// openConns opens some connections to a running server.
 func openConns(t *testing.T, url string, n int) (*sql.DB, *connector, []*sql.Conn) {
 	is := is.New(t)
 	k := newConnector(targetOf(t, url), Config{})
@@ -37,7 +37,7 @@ func openConns(t *testing.T, url string, n int) (*sql.DB, *connector, []*sql.Con
 	return db, k, conns
 }
 
-// hurry makes new connections, and those that are open, impatient.
+// hurry sets the timeout of new and open connections to impatient.
 func hurry(t *testing.T, k *connector, conns []*sql.Conn) {
 	k.target.connectTimeout = impatient
 	for _, c := range conns {
@@ -48,8 +48,8 @@ func hurry(t *testing.T, k *connector, conns []*sql.Conn) {
 	}
 }
 
-// TestFrozenServer: whatever waits for a server whose processes are stopped is told that it is
-// unavailable, within its limit.
+// TestFrozenServer: calls that wait for a server whose processes are stopped return an error within
+// their timeout, for which Unavailable is true.
 func TestFrozenServer(t *testing.T) {
 	is, own := is.New(t), ownServer(t)
 	patient := openSafe(t, own.URL, Config{})
@@ -75,7 +75,7 @@ func TestFrozenServer(t *testing.T) {
 			return func() error { _, err := c.ExecContext(ctx, "insert into t values ($1)", "x"); return err }
 		}},
 		{"rows", func(ctx context.Context, c *sql.Conn) func() error {
-			// beyond what sockets hold
+			// more than sockets buffer
 			rows, err := c.QueryContext(ctx, "select repeat('x', 10000) from generate_series(1, $1)", 10000)
 			is.NoErr(err)
 			is.True(rows.Next())
@@ -122,16 +122,16 @@ func TestFrozenServer(t *testing.T) {
 	k = newConnector(targetOf(t, own.URL), Config{})
 	again := sql.OpenDB(k)
 	defer again.Close()
-	// The inserts that were sent, and the transaction whose COMMIT was, may have been done; those
-	// in other transactions not.
+	// The inserts and the COMMIT that were sent may have been executed; those in other transactions
+	// were not.
 	is.True(one[int](t, again, "select count(*) from t") <= 2)
 	is.Equal(one[int](t, again, "select count(*) from t where k = 'y'"), 0)
 
 	manyWait(t, own)
 }
 
-// manyWait: who waits for one of few connections is told with the first of them, and later ones
-// find the server well.
+// manyWait: callers that wait for one of few connections get an error together with the first of
+// them. Later callers can use the server.
 func manyWait(t *testing.T, own *pgtest.Cluster) {
 	is := is.New(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -151,7 +151,7 @@ func manyWait(t *testing.T, own *pgtest.Cluster) {
 		})
 	}
 	all.Wait()
-	is.True(time.Since(began) < 20*time.Second) // two at a time, each for a twentieth of a second, they would take 25
+	is.True(time.Since(began) < 20*time.Second) // two at a time, each for a twentieth of a second, they would take 25 s
 	own.Thaw()
 	for k.hosts[0].isSilent() != nil {
 		time.Sleep(10 * time.Millisecond)
@@ -161,7 +161,7 @@ func manyWait(t *testing.T, own *pgtest.Cluster) {
 	is.NoErr(db.Close())
 }
 
-// TestTimeoutsByWork: how long a server that only works may be silent.
+// TestTimeoutsByWork: how long a server may be silent while it works.
 func TestTimeoutsByWork(t *testing.T) {
 	type key struct{}
 	cfg := Config{
@@ -194,8 +194,7 @@ func TestTimeoutsByWork(t *testing.T) {
 	}
 }
 
-// TestTimeoutIsOfTheServerAlone: neither a connection that nobody uses nor a reader who takes its
-// time is cut.
+// TestTimeoutIsOfTheServerAlone: neither an idle connection nor one with a slow reader is closed.
 func TestTimeoutIsOfTheServerAlone(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{ReadTimeout: time.Second})
 	pid := one[int](t, db, "select pg_backend_pid()")

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// tlsConfig is what sslmode asks for; nil means no TLS. NewConnector documents the modes.
+// tlsConfig returns the configuration for the sslmode, or nil for no TLS. NewConnector documents
+// the modes.
 func tlsConfig(network, host string, p params) (*tls.Config, error) {
 	mode, rootFile := p.take("sslmode"), p.take("sslrootcert")
 	certFile, keyFile := p.take("sslcert"), p.take("sslkey")
@@ -40,7 +41,7 @@ func tlsConfig(network, host string, p params) (*tls.Config, error) {
 	return c, loadCertificates(c, rootFile, certFile, keyFile)
 }
 
-// verifyChain checks the certificate but not the name in it.
+// verifyChain checks the chain of the certificate but not its name.
 func verifyChain(c *tls.Config) func(tls.ConnectionState) error {
 	return func(cs tls.ConnectionState) error {
 		if len(cs.PeerCertificates) == 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// levels are the isolation levels by their names in SQL.
+// levels are the names of isolation levels in SQL.
 var levels = map[sql.IsolationLevel]string{
 	sql.LevelDefault:         "",
 	sql.LevelReadUncommitted: " isolation level read uncommitted",
@@ -16,10 +16,10 @@ var levels = map[sql.IsolationLevel]string{
 	sql.LevelSerializable:    " isolation level serializable",
 }
 
-// Begin is for database/sql, which calls BeginTx instead.
+// Begin implements driver.Conn. database/sql calls BeginTx instead.
 func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 
-// BeginTx starts a transaction, for the tenant of ctx. The end of ctx rolls it back.
+// BeginTx begins a transaction for the tenant of ctx. The end of ctx rolls it back.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	level, ok := levels[sql.IsolationLevel(opts.Isolation)]
 	if !ok {
@@ -52,13 +52,14 @@ type tx struct {
 	ctx context.Context // of BeginTx
 }
 
-// Commit fails when the server rolls back instead, as it does, without an error, after a failed
-// statement. An error that is not the server's leaves open whether the transaction is committed.
+// Commit returns an error if the server rolled back instead, as it does, without an error, after a
+// failed statement. After an error that is not the server's, it is not known whether the
+// transaction was committed.
 func (t *tx) Commit() error {
 	c := t.c
 	commit := "commit"
 	if c.failed {
-		commit = "select 1; commit" // the select fails when the transaction has
+		commit = "select 1; commit" // the select fails if the transaction has failed
 	}
 	c.inTx = false
 	defer func() { c.readOnly = false }()
@@ -68,7 +69,7 @@ func (t *tx) Commit() error {
 	}
 	c.tenant.known = c.tenant.known && !c.tenant.inTx
 	if !ordinary(err) || Code(err) == failedTransaction {
-		c.kill() // rolls back
+		c.kill() // this rolls back
 	}
 	return err
 }
@@ -77,8 +78,8 @@ func (t *tx) Commit() error {
 // instead.
 const rollbackTimeout = 5 * time.Second
 
-// Rollback never fails: closing the connection, which it does when it cannot ask, rolls back as
-// well.
+// Rollback always succeeds: if the server does not answer, it closes the connection, which rolls
+// back, too.
 func (t *tx) Rollback() error {
 	c := t.c
 	c.inTx, c.readOnly = false, false

@@ -57,7 +57,7 @@ func TestTransactionEndsWithItsContext(t *testing.T) {
 	is.True(errors.Is(err, context.Canceled) || errors.Is(err, sql.ErrTxDone))
 	is.Equal(one[int](t, db, "select count(*) from t"), 0)
 
-	tx, err = db.Begin() // a statement's own context ends: the transaction is gone with its connection
+	tx, err = db.Begin() // the context of a statement ends: the transaction and its connection are lost
 	is.NoErr(err)
 	_, err = tx.Exec("insert into t values (2)")
 	is.NoErr(err)
@@ -82,7 +82,7 @@ func TestRollback(t *testing.T) {
 	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
 }
 
-// A deferred constraint is found by the commit.
+// A deferred constraint is checked by the commit.
 func TestCommitError(t *testing.T) {
 	is, db := is.New(t), openSafe(t, inSchema(t), Config{})
 	exec(t, db, "create table t (k int unique deferrable initially deferred)")
@@ -103,7 +103,7 @@ func TestCommitWaitsNoLongerThanItsContext(t *testing.T) {
 	defer cancel()
 	tx, err := db.BeginTx(ctx, nil)
 	is.NoErr(err)
-	p.mute.Store(true)                                      // the answer never comes
-	defer time.AfterFunc(20*time.Second, p.closeAll).Stop() // and whoever waits on gets another error
+	p.mute.Store(true)                                      // the answer is not received
+	defer time.AfterFunc(20*time.Second, p.closeAll).Stop() // end the test if the commit waits nevertheless
 	is.True(errors.Is(tx.Commit(), context.DeadlineExceeded))
 }

@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// target is a parsed URL: where to connect to, and as whom.
+// target is a parsed URL: the servers to connect to, and the user.
 type target struct {
 	hosts                    []host // at least one
 	attrs                    sessionAttrs
 	user, password, database string
 	appName                  string
 	connectTimeout           time.Duration
-	readTimeout              time.Duration // this and the next two: 0 when the URL does not name it
+	readTimeout              time.Duration // this and the next two: 0 if the URL does not contain it
 	writeTimeout             time.Duration
 	longTimeout              time.Duration
 	maxConns                 int
@@ -29,8 +29,8 @@ type target struct {
 
 type setting struct{ name, value string }
 
-// params are the parameters of the URL's query. Those that are not taken are settings of the
-// server.
+// params are the parameters of the URL's query. Those that are not removed by take are settings of
+// the server.
 type params map[string][]string
 
 func (p params) take(name string) string {
@@ -42,8 +42,8 @@ func (p params) take(name string) string {
 	return vs[len(vs)-1]
 }
 
-// errURL quotes nothing of the URL: a misplaced character can turn the password into a host or a
-// port.
+// errURL contains no part of the URL: with a misplaced character the password is parsed as a host
+// or a port.
 var errURL = errors.New("pgsafe: the database URL is malformed: want postgres://user:password@host:port/database, " +
 	"with special characters in the password percent-encoded")
 
@@ -66,7 +66,7 @@ func parseURL(raw string) (target, error) {
 	return newTarget(u, hosts, params(query))
 }
 
-// clean reports whether s can travel in a message: text without NUL.
+// clean reports whether s can be sent in a message: UTF-8 without NUL.
 func clean(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 func newTarget(u *url.URL, hosts string, p params) (t target, err error) {
@@ -133,11 +133,12 @@ func duration(name, value string) (time.Duration, error) {
 
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
-// fixed settings are what pgdriver and this package rely on.
+// fixed are settings that pgdriver and this package depend on.
 var fixed = []string{"client_encoding", "standard_conforming_strings", "timezone", "datestyle", "bytea_output",
 	"client_connection_check_interval"}
 
-// unknown are parameters of libpq that this package does not have. None is a setting of the server.
+// unknown are parameters of libpq that this package does not support. They are not settings of the
+// server.
 var unknown = []string{"channel_binding", "fallback_application_name", "gssdelegation", "gssencmode",
 	"gsslib", "hostaddr", "keepalives", "keepalives_count",
 	"keepalives_idle", "keepalives_interval", "krbsrvname", "load_balance_hosts",
@@ -146,8 +147,8 @@ var unknown = []string{"channel_binding", "fallback_application_name", "gssdeleg
 	"servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcertmode",
 	"sslcompression", "sslcrl", "sslcrldir", "sslnegotiation", "sslpassword", "sslsni", "tcp_user_timeout"}
 
-// harmless are values of them that ask for what this package does anyway. Providers have them in
-// the URLs that they show.
+// harmless are parameters of unknown with values that do not change what this package does.
+// Providers show URLs with them.
 var harmless = []string{"channel_binding=prefer", "channel_binding=disable",
 	"gssencmode=disable", "gssencmode=prefer", "keepalives=1",
 	"load_balance_hosts=disable", "sslnegotiation=postgres", "sslcompression=0", "sslsni=1"}

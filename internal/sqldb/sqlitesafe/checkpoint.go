@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// checkpoint copies the write-ahead log back into the file, as far as readers let it, again and
-// again.
+// checkpoint copies the write-ahead log into the file repeatedly, as far as readers permit.
 func (c *connector) checkpoint(ctx context.Context) {
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
@@ -43,9 +42,9 @@ func (c *connector) checkpoint(ctx context.Context) {
 	}
 }
 
-// copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never
-// reaches the end of the log, which then cannot start again from its beginning and grows: a long
-// log is emptied while no other writes.
+// copyBack makes one checkpoint. While writers never pause, a checkpoint does not reach the end of
+// the log, which then cannot be reused from its beginning and grows. So a long log is emptied while
+// no transaction writes.
 func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 	for range rounds {
 		began := time.Now()
@@ -60,7 +59,7 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 		}
 	}
 	if err := c.waitForWriter(ctx); err != nil {
-		return ctx.Err() // a busy writer is no failure: it is tried again
+		return ctx.Err() // a busy writer is not a failure: it is tried again
 	}
 	defer c.end()
 	_, err := own.ExecContext(ctx, "PRAGMA busy_timeout("+timeout+"); PRAGMA wal_checkpoint(TRUNCATE)", nil)

@@ -6,25 +6,24 @@ import (
 	"errors"
 )
 
-// conn is one place in the pool: a reader, and the writer while a transaction has it.
+// conn is one connection of the pool: a reader, and the writer while a transaction has it.
 type conn struct {
 	owner  *connector
-	reader *stmtConn // nil until the first read: who only waits for the writer needs none
-	tx     *stmtConn // what statements run on inside a transaction; nil outside
+	reader *stmtConn // nil until the first read, since a wait for the writer does not need one
+	tx     *stmtConn // runs the statements of a transaction; nil outside
 	wrote  int       // bytes of the arguments in this transaction
 	broken bool      // the reader's state is not known
 }
 
 // errBusy is the error of a transaction for which the writer was not free in time. It has SQLite's
-// own code for that.
+// code SQLITE_BUSY.
 type errBusy struct{ long bool }
 
 func (errBusy) Error() string { return "sqlitesafe: another transaction has been writing for too long" }
 
 func (errBusy) Code() int { return 5 }
 
-// HeldLong reports whether one transaction had the writer for long, and not many one after the
-// other.
+// HeldLong reports whether one transaction, and not many short ones, had the writer for long.
 func (e errBusy) HeldLong() bool { return e.long }
 
 var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
@@ -94,7 +93,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		return nil, err
 	}
 	res, err := w.ExecContext(ctx, query, args)
-	c.owner.giveWriter(w, ctx.Err()) // an interrupted statement leaves no transaction, but doubt
+	c.owner.giveWriter(w, ctx.Err()) // an interrupted statement leaves no transaction, but that is not certain
 	c.owner.slow(size(args))
 	return res, err
 }
@@ -124,14 +123,14 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	return &tx{conn: c, writes: true}, nil
 }
 
-// beginRead begins a transaction of the reader.
+// beginRead begins a transaction on the reader.
 func (c *conn) beginRead(ctx context.Context) (*stmtConn, error) {
 	r, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN
-	// that took effect.
+	// BEGIN does not wait. With another context the driver could report its end although the BEGIN
+	// took effect.
 	if _, err := r.ExecContext(context.Background(), "BEGIN", nil); err != nil {
 		c.broken = true
 		return nil, err
@@ -175,7 +174,8 @@ func (t *tx) end(how string) error {
 	return err
 }
 
-// leave releases the connection of the transaction; if broken, its state is not known.
+// leave releases the connection of the transaction. If broken is not nil, the state of the
+// connection is not known.
 func (t *tx) leave(broken error) {
 	on := t.conn.tx
 	t.conn.tx = nil

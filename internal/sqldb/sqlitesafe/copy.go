@@ -14,13 +14,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/timetext"
 )
 
-// copyStep is how many pages are copied at once. The end of a context is noticed between two steps.
+// copyStep is the number of pages that are copied at once. The end of a context is noticed between
+// two steps.
 const copyStep = 1024
 
-// Copy copies a database, page by page, to a file that does not exist yet. The copy is the state of
-// one moment: it is read in one transaction, beside which this and other processes go on reading
-// and writing. progress is called with the bytes that have been copied and those of the database;
-// nil is allowed. No SQL that the database contains runs, such as the expressions of its indexes.
+// Copy copies a database, page by page, to a file that does not exist yet. The copy is a snapshot:
+// it is read in one transaction, while this and other processes read and write. progress, if not
+// nil, is called with the number of bytes that have been copied and that of the database. Copy
+// executes no SQL of the database, such as expressions of its indexes.
 func Copy(ctx context.Context, from, to string, progress func(done, all int64)) (err error) {
 	source, err := sqlite.NewConnector(fileURI(
 		from, "mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)&_pragma=writable_schema(1)",
@@ -35,13 +36,13 @@ func Copy(ctx context.Context, from, to string, progress func(done, all int64)) 
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	// A copy outside of a transaction would begin anew with each write of another connection. The
-	// first read begins the snapshot.
+	// Outside of a transaction the copy would begin again after each write of another connection.
+	// The first read begins the snapshot.
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	// These read no table, and with writable_schema a file may be shorter than its header says, so
-	// that a damaged one is copied, too.
+	// These read no table, and with writable_schema a file may be shorter than its header says. So
+	// damaged files can be copied, too.
 	var version, pageSize int64
 	if err := errors.Join(
 		c.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version),
@@ -81,15 +82,16 @@ func copyPages(ctx context.Context, b *sqlite.Backup, copied func(done, all int)
 }
 
 // Check reads a whole database and returns an error that describes what is damaged. No other
-// connection may be open. It evaluates no CHECK constraints, which may be those of tenants.
+// connection may be open. It does not evaluate CHECK constraints, which may have been written by
+// tenants.
 func Check(ctx context.Context, path string) error {
 	return with(path, "mode=rw&_pragma=trusted_schema(0)&_pragma=ignore_check_constraints(1)", func(db *sql.DB) error {
 		return quickCheck(ctx, db)
 	})
 }
 
-// Finish is Check for a database that a program is going to use: one that cannot give pages back
-// (see shrink) becomes one that can.
+// Finish checks a database as Check does and prepares it for use. A database that cannot return
+// free pages (see shrink) is converted to one that can.
 func Finish(ctx context.Context, path string) error {
 	return with(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)", func(db *sql.DB) error {
 		var shrinks int
@@ -117,7 +119,7 @@ type timesConnector struct{ uri string }
 func (c timesConnector) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(c.uri) }
 func (timesConnector) Driver() driver.Driver                          { return withTimes() }
 
-// with calls fn with one connection to a file, which may be that of a workspace.
+// with calls fn with one connection to a file, which may be a workspace.
 func with(path, parameters string, fn func(*sql.DB) error) (err error) {
 	db := sql.OpenDB(timesConnector{fileURI(path, parameters)})
 	db.SetMaxOpenConns(1)
@@ -125,10 +127,10 @@ func with(path, parameters string, fn func(*sql.DB) error) (err error) {
 	return fn(db)
 }
 
-// shownFaults is how many of the faults of a database an error has.
+// shownFaults is the most faults of a database in an error.
 const shownFaults = 5
 
-// quickCheck returns an error with the first things that are wrong in a database.
+// quickCheck returns an error with the first faults of a database.
 func quickCheck(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA main.quick_check(%d)", shownFaults))
 	if err != nil {
@@ -156,14 +158,13 @@ func faults(rows *sql.Rows) (err error) {
 	return errors.New(strings.Join(all, "; "))
 }
 
-// Damaged reports whether an error is SQLite's for a file that is damaged, or is not a database.
+// Damaged reports whether an error is SQLite's for a file that is damaged or is not a database.
 func Damaged(err error) bool { return primaryCode(err) == 11 || NotDatabase(err) }
 
-// NotDatabase reports whether an error is SQLite's for a file whose beginning is not that of a
-// database.
+// NotDatabase reports whether an error is SQLite's for a file that does not begin as a database.
 func NotDatabase(err error) bool { return primaryCode(err) == 26 }
 
-// primaryCode returns the result code of SQLite in an error, 0 for none.
+// primaryCode returns the result code of SQLite in an error, or 0.
 func primaryCode(err error) int {
 	var lite interface{ Code() int }
 	if !errors.As(err, &lite) {

@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestCopy: a copy beside writers ends, and is the state of one moment: each transaction is in it
-// whole or not at all.
+// TestCopy: a copy beside writers ends and is a snapshot: it contains all or nothing of each
+// transaction.
 func TestCopy(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db, err := openPool(path, limits{every: usual.every, most: 1 << 20, wait: usual.wait}, Options{})

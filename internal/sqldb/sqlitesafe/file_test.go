@@ -17,8 +17,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestLogIsBounded writes without a pause, beside reads that overlap: a log that has grown long is
-// cut, again and again.
+// TestLogIsBounded writes without a pause, while reads overlap: a log that has grown long is
+// emptied repeatedly.
 func TestLogIsBounded(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 1 << 20
@@ -35,12 +35,12 @@ func TestLogIsBounded(t *testing.T) {
 		})
 	}
 	wrote, cuts, last := 0, 0, int64(0)
-	for cuts < 4 && wrote < 100*most { // bytes, not time: a slow machine writes less between two checkpoints
+	for cuts < 4 && wrote < 100*most { // limited by bytes, not time: a slow machine writes less between two checkpoints
 		write(t, db, "INSERT INTO t (id, who, n) VALUES (1, $1, 0) ON CONFLICT (id) DO UPDATE SET who = excluded.who",
-			strings.Repeat(string(rune('a'+wrote%26)), 50_001)) // SQLite writes no page that stays the same
+			strings.Repeat(string(rune('a'+wrote%26)), 50_001)) // SQLite does not write unchanged pages
 		wrote += 50_001
 		now := sizeOf(path + "-wal")
-		if now < last { // an ordinary checkpoint leaves the file as long as it is
+		if now < last { // an ordinary checkpoint does not shorten the file
 			cuts++
 		}
 		last = now
@@ -70,8 +70,7 @@ func sizeOf(path string) int64 {
 	return f.Size()
 }
 
-// TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for
-// later.
+// TestLongReadDelaysNobodyForLong: a log that is long because of an old reader is emptied later.
 func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000, wait: usual.wait}, Options{})
@@ -83,7 +82,7 @@ func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	for range 6 {
 		write(t, db, "INSERT INTO t (who) VALUES ($1)", strings.Repeat("x", 50_000))
 		time.Sleep(50 * time.Millisecond)           // a checkpoint begins
-		is.True(time.Since(start) < 15*time.Second) // the usual busy_timeout would hold up most of them for 10 s each
+		is.True(time.Since(start) < 15*time.Second) // with the usual busy_timeout most of them would wait for 10 s each
 	}
 	is.Equal(count(t, old, all), 0)
 	is.NoErr(old.Rollback())
@@ -104,8 +103,8 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	is.Equal(found, []string{path})
 }
 
-// TestCloseWaitsForATransaction: connections that are still used after it fail instead of waiting
-// for ever.
+// TestCloseWaitsForATransaction: connections that are used after Close return errors instead of
+// waiting forever.
 func TestCloseWaitsForATransaction(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)
@@ -142,7 +141,7 @@ func start(t *testing.T, path, rows string) (*exec.Cmd, *bufio.Scanner) {
 	return c, bufio.NewScanner(out)
 }
 
-// TestKilledWriter finds all that was committed before kill -9.
+// TestKilledWriter: everything that was committed before kill -9 is in the file.
 func TestKilledWriter(t *testing.T) {
 	is, path := is.New(t), file(t)
 	child, lines := start(t, path, "1000000")
@@ -159,17 +158,17 @@ func TestKilledWriter(t *testing.T) {
 	db := reopen(t, path)
 	rows := count(t, db, all)
 	is.True(said >= 200)
-	is.True(rows == said || rows == said+1) // one may have been committed and not said
+	is.True(rows == said || rows == said+1) // one may have been committed before its number was printed
 	is.Equal(count(t, db, "SELECT max(n) + 1 FROM t"), rows)
 	usable(t, db)
 }
 
-// TestTwoProcesses write at once, from 4 goroutines here and one there.
+// TestTwoProcesses writes with 4 goroutines here and one in another process.
 func TestTwoProcesses(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)
 	child, lines := start(t, path, "300")
-	is.True(lines.Scan()) // it has begun
+	is.True(lines.Scan()) // it has started
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -195,7 +194,7 @@ func TestTwoProcesses(t *testing.T) {
 	is.Equal(count(t, db, "SELECT count(*) FROM t WHERE who = 'parent'"), 300)
 }
 
-// TestProcessesOpenAtOnce make the file together.
+// TestProcessesOpenAtOnce: processes can create the file at the same time.
 func TestProcessesOpenAtOnce(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "new.db")
 	var wg sync.WaitGroup
@@ -214,12 +213,12 @@ func TestProcessesOpenAtOnce(t *testing.T) {
 	is.Equal(count(t, reopen(t, path), "SELECT count(*) FROM sqlite_master"), 0)
 }
 
-// TestMuchWrittenWaitsForTheLog: the log does not grow without end under transactions that write
-// much, and small ones pass.
+// TestMuchWrittenWaitsForTheLog: with transactions that write much, the log does not grow without
+// end, and small transactions are not delayed.
 func TestMuchWrittenWaitsForTheLog(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 4 << 20
-	// no checkpoint but those that are waited for
+	// only checkpoints that are waited for
 	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain is also the other process of some tests.
+// TestMain also runs the other process of some tests.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("SQLITESAFE_TEST_WRITE"); path != "" {
 		if err := child(path, os.Getenv("SQLITESAFE_TEST_ROWS")); err != nil {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child writes rows, one a transaction, and prints the number of each when it is committed.
+// child writes rows, one in each transaction, and prints the number of a row after its commit.
 func child(path, rows string) error {
 	n, err := strconv.Atoi(rows)
 	if err != nil {
@@ -103,7 +103,7 @@ func begin(t testing.TB, db *sql.DB, opts *sql.TxOptions) *sql.Tx {
 	return tx
 }
 
-// count runs a query for one number, on a *sql.DB or a *sql.Tx.
+// count returns the number that a query on a *sql.DB or a *sql.Tx returns.
 func count(t testing.TB, q interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }, query string, args ...any) (n int) {
@@ -133,8 +133,8 @@ func usable(t testing.TB, db *sql.DB) {
 	}
 }
 
-// soon is a context that ends while a statement runs, and not before it has begun, on a slow
-// machine either.
+// soon returns a context that ends while a statement runs, and not before it has begun, even on a
+// slow machine.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)

@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// fewArgs is how many arguments a statement may have before the names of its parameters cost
-// anything.
+// fewArgs is the number of arguments up to which the names of parameters cost little.
 const fewArgs = 32
 
-// positional returns the same statement with ? for $1, $2 and so on. The driver asks for the name
-// of each parameter, and SQLite goes through the names of all those before it: binding them took
-// longer than a bulk insert of 500 rows itself.
+// positional returns the same statement with ? for $1, $2 and so on. The driver queries the name of
+// each parameter, for which SQLite searches all names before it. For a bulk insert of 500 rows this
+// took longer than the insert.
 //
-// A statement stays as it is unless it names exactly $1 to $n, once each and in order, and has no
-// quote, comment or other sign that a $ could be a part of.
+// The statement is returned unchanged unless it contains exactly $1 to $n, once each and in order,
+// and no quote, comment or other character that could be next to a $.
 func positional(query string, n int) string {
 	if n <= fewArgs || strings.ContainsAny(query, "'\"`[?:@#") || strings.Contains(query, "--") ||
 		strings.Contains(query, "/*") {

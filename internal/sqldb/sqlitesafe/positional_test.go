@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// list returns $from, … $to with what parts them.
+// list returns $from, … $to, separated by parts.
 func list(from, to int, parts string) string {
 	var all []string
 	for i := from; i <= to; i++ {
@@ -34,7 +34,7 @@ func TestPositional(t *testing.T) {
 	for _, query := range []string{
 		"SELECT " + list(2, 41, ","),          // not from 1
 		"SELECT $2,$1," + list(3, 40, ","),    // not in order
-		"SELECT " + forty + ",$7",             // one twice
+		"SELECT " + forty + ",$7",             // one is repeated
 		"SELECT " + list(1, 39, ","),          // one is missing
 		"SELECT " + list(1, 41, ","),          // one too many
 		"SELECT '$1'," + forty,                // in a text
@@ -46,13 +46,13 @@ func TestPositional(t *testing.T) {
 		"SELECT $1(2)," + list(2, 40, ","),    // another name
 		"SELECT $1::x," + list(2, 40, ","),    // another name
 		"SELECT $a,$1," + list(2, 40, ","),    // another name beside them
-		"SELECT ?," + forty,                   // counts by itself
+		"SELECT ?," + forty,                   // is numbered separately
 		"SELECT -- $1\n" + forty,              // in a comment
 		"SELECT /* $1 */" + forty,             // in a comment
 		"SELECT :a,@b,#1," + list(1, 40, ","), // other names
 		"SELECT " + strings.Repeat("$1,", 40), // the same one
 		"SELECT $01," + list(2, 40, ","),      // another name
-		"SELECT $1" + list(2, 40, ""),         // run together
+		"SELECT $1" + list(2, 40, ""),         // not separated
 		"SELECT " + strings.ReplaceAll(forty, "$40", "$400"),
 	} {
 		is.Equal(positional(query, 40), query)

@@ -16,31 +16,31 @@ import (
 )
 
 // private is a copy of the database for one transaction that is rolled back in the end, such as a
-// dry run: it reads the pages of the state that the database had when the transaction began, and
-// keeps the pages that it writes in a temporary file. So it does all that a transaction does, and
-// nobody waits for it.
+// dry run. It reads pages in the state that the database had when the transaction began, and stores
+// the pages that it writes in a temporary file. So it does everything that a transaction does, and
+// does not block others.
 type private struct {
 	name     string
 	from     *stmtConn // in a read transaction
 	pageSize int64
 
-	mu    sync.Mutex      // one goroutine uses a connection at a time; the mutex tells the race detector so
-	pages int64           // of the copy
-	first int64           // so many pages are those of the database, unless they are in own
-	own   map[int64]int64 // where the written pages are in file, by number
+	mu    sync.Mutex      // one goroutine at a time uses a connection; the mutex is for the race detector
+	pages int64           // number of pages of the copy
+	first int64           // the first pages are those of the database, unless they are in own
+	own   map[int64]int64 // offsets of the written pages in file, by number
 	file  *spool.File
-	next  int64 // where the next one is written
-	ended bool  // nothing is written any more
+	next  int64 // offset of the next one
+	ended bool  // writes fail
 }
 
 // selectPage reads one page of the main database. The package needs SQLite's table sqlite_dbpage.
 const selectPage = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1"
 
-// copies counts the private copies of the process, for their names.
+// copies numbers the private copies of the process, for their names.
 var copies atomic.Int64
 
-// openPrivate returns a private copy of the database that a connection reads, and a connection to
-// it. The connection that reads is in a read transaction until the copy is closed.
+// openPrivate returns a private copy of the database that from reads, and a connection to it. from
+// is in a read transaction until the copy is closed.
 func openPrivate(ctx context.Context, from *stmtConn) (p *private, c *stmtConn, err error) {
 	if err := registerVFS(); err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func openPrivate(ctx context.Context, from *stmtConn) (p *private, c *stmtConn, 
 	return p, c, nil
 }
 
-// close forgets what was written.
+// close deletes the written pages.
 func (p *private) close() error {
 	privates.Delete(p.name)
 	return p.file.Close()
@@ -83,7 +83,7 @@ func (p *private) end() {
 	p.ended = true
 }
 
-// number returns the only number of a query that has the argument 1, which makes it one that is
+// number returns the only number that a query returns. The query has the argument 1, so that it is
 // kept prepared.
 func (p *private) number(query string) (int64, error) {
 	v, err := p.value(query, 1)
@@ -94,8 +94,8 @@ func (p *private) number(query string) (int64, error) {
 	return n, err
 }
 
-// value returns the only value of a query. It runs in the middle of a statement of another
-// connection, whose context ends that one.
+// value returns the only value that a query returns. It runs in the middle of a statement of
+// another connection, which ends with the context of that connection.
 func (p *private) value(query string, arg int64) (driver.Value, error) {
 	rows, err := p.from.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: arg}})
 	if err != nil {
@@ -124,15 +124,15 @@ func (p *private) page(n int64) ([]byte, error) {
 	if !ok || int64(len(data)) != p.pageSize {
 		return nil, io.ErrUnexpectedEOF
 	}
-	if n == 1 { // the copy has no write-ahead log
+	if n == 1 { // in its header: the copy does not use a write-ahead log
 		const readVersion, writeVersion, rollbackJournal = 19, 18, 1
 		data[readVersion], data[writeVersion] = rollbackJournal, rollbackJournal
 	}
 	return data, nil
 }
 
-// readAt reads what is in the copy at a position, which is within one page. It returns io.EOF
-// beyond the end.
+// readAt reads the contents of the copy at an offset, within one page. It returns io.EOF beyond the
+// end.
 func (p *private) readAt(to []byte, at int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *private) writeAt(data []byte, at int64) error {
 	return nil
 }
 
-// truncate changes the number of pages. Pages beyond it are zero when it grows again.
+// truncate changes the number of pages. If it grows again, the new pages are zero.
 func (p *private) truncate(size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 type dryKey struct{}
 
-// dryPool returns a pool whose transactions with the context dry are in private copies.
+// dryPool returns a pool whose transactions use private copies if the context is dry.
 func dryPool(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := Open(file(t), Options{DryRun: func(ctx context.Context) bool { return ctx.Value(dryKey{}) != nil }})
@@ -28,12 +28,12 @@ func dryPool(t testing.TB) *sql.DB {
 
 func dry(t testing.TB) context.Context { return context.WithValue(t.Context(), dryKey{}, true) }
 
-// TestDryRun: a dry run sees what it writes and what was there when it began, others see nothing of
-// it, and neither waits for the other.
+// TestDryRun: a dry run sees what it writes and what was stored when it began. Others see none of
+// its writes, and neither waits for the other.
 func TestDryRun(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	run(t, db, "INSERT INTO t (who, n) VALUES ('before', 1)")
-	writer := begin(t, db, nil) // held: the dry run begins all the same
+	writer := begin(t, db, nil) // the writer is held: the dry run begins nevertheless
 	tx, err := db.BeginTx(dry(t), nil)
 	is.NoErr(err)
 	is.Equal(count(t, tx, all), 1)
@@ -64,8 +64,8 @@ func TestDryRunCannotCommit(t *testing.T) {
 	usable(t, db)
 }
 
-// TestDryRunEnds: statements that fail and contexts that end leave a dry run, and the pool, as a
-// transaction that writes leaves them.
+// TestDryRunEnds: after failed statements and ended contexts, a dry run and the pool are in the
+// same state as after a transaction that writes.
 func TestDryRunEnds(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	run(t, db, "INSERT INTO t (id) VALUES (1)")
@@ -73,7 +73,7 @@ func TestDryRunEnds(t *testing.T) {
 	is.NoErr(err)
 	_, err = tx.Exec("INSERT INTO t (id) VALUES (3), (2), (1)")
 	is.True(err != nil)
-	is.Equal(count(t, tx, all), 1) // the statement alone is undone
+	is.Equal(count(t, tx, all), 1) // only the statement is undone
 	is.NoErr(tx.Rollback())
 
 	tx, err = db.BeginTx(dry(t), nil)
@@ -87,8 +87,8 @@ func TestDryRunEnds(t *testing.T) {
 	openFiles.Range(func(_, _ any) bool { t.Error("a file of a private copy is left"); return false })
 }
 
-// TestDryRunSpills: a dry run that writes more than the cache of a connection, in steps and undoing
-// some, has what a transaction has.
+// TestDryRunSpills: a dry run that writes more than the cache of a connection holds, in steps of
+// which some are undone, reads the same as a transaction.
 func TestDryRunSpills(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	text := strings.Repeat("x", 3000)
@@ -115,11 +115,11 @@ func TestDryRunSpills(t *testing.T) {
 	is.Equal(count(t, db, all), 0)
 }
 
-// TestDryRunLeavesNoFile: the temporary files of a dry run go with it.
+// TestDryRunLeavesNoFile: the temporary files of a dry run are removed.
 func TestDryRunLeavesNoFile(t *testing.T) {
 	is, db, dir := is.New(t), dryPool(t), t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	t.Setenv("TMP", dir) // of Windows
+	t.Setenv("TMP", dir) // for Windows
 	tx, err := db.BeginTx(dry(t), nil)
 	is.NoErr(err)
 	_, err = tx.Exec("INSERT INTO t (who) VALUES ('dry')")
@@ -130,7 +130,8 @@ func TestDryRunLeavesNoFile(t *testing.T) {
 	is.Equal(len(left), 0)
 }
 
-// TestPrivateCopyRefusesWritesAtItsEnd: a statement that runs when its transaction has ended fails.
+// TestPrivateCopyRefusesWritesAtItsEnd: a statement that runs after the end of its transaction
+// fails.
 func TestPrivateCopyRefusesWritesAtItsEnd(t *testing.T) {
 	is, db := is.New(t), dryPool(t)
 	tx, err := db.BeginTx(dry(t), nil)
@@ -142,7 +143,7 @@ func TestPrivateCopyRefusesWritesAtItsEnd(t *testing.T) {
 	usable(t, db)
 }
 
-// TestDryRunDoesWhatATransactionDoes compares both for random statements.
+// TestDryRunDoesWhatATransactionDoes compares a dry run with a transaction for random statements.
 func TestDryRunDoesWhatATransactionDoes(t *testing.T) {
 	db := dryPool(t)
 	run(t, db, "CREATE TABLE child (id INTEGER PRIMARY KEY, t integer REFERENCES t (id) ON DELETE CASCADE) STRICT")

@@ -10,27 +10,28 @@ import (
 	"strings"
 )
 
-// Salvaged is what Salvage has taken from a table.
+// Salvaged is the result of Salvage for a table.
 type Salvaged struct {
 	Table   string
-	Taken   int64 // rows that are in the new database
-	Lost    int64 // rows that an index names and that cannot be read; there may be more
-	Removed int64 // rows that were read and refer to others that are lost
+	Taken   int64 // rows copied to the new database
+	Lost    int64 // unreadable rows that an index contains; there may be more
+	Removed int64 // rows that were read but refer to lost rows
 	Damaged int64 // places of the table at which reading failed
 }
 
-// Rules are what Salvage knows of a database.
+// Rules tell Salvage how to treat the tables of a database.
 type Rules struct {
-	// Derived reports whether triggers of other tables make the rows of a table: they are not read.
+	// Derived reports whether triggers of other tables write the rows of a table. Such rows are not
+	// read.
 	Derived func(table string) bool
-	// Adopt changes rows that refer to lost ones, where it can. Those that still do then are
-	// removed.
+	// Adopt changes rows that refer to lost ones, where possible. Rows that still refer to lost
+	// ones are removed.
 	Adopt func(ctx context.Context, db *sql.DB) error
 }
 
-// Salvage makes a database, at a path where there is none, of all rows of a damaged one that can be
-// read. Without rules, rows that refer to lost ones stay. It returns what it has taken, table by
-// table; the rows of virtual tables are not taken. It fails if the list of tables cannot be read.
+// Salvage creates a database with all readable rows of a damaged one. to is the path of a file that
+// does not exist. Without rules, rows that refer to lost ones are kept. It returns the results by
+// table; rows of virtual tables are not copied. It fails if the list of tables cannot be read.
 func Salvage(ctx context.Context, from, to string, rules *Rules) (all []Salvaged, err error) {
 	// With writable_schema, SQLite opens a file that is shorter than its header says.
 	err = with(to,
@@ -46,7 +47,7 @@ func Salvage(ctx context.Context, from, to string, rules *Rules) (all []Salvaged
 	return all, err
 }
 
-// salvage is one that runs. The new database is main, the old one damaged.
+// salvage is a running Salvage. The new database is main, the old one is damaged.
 type salvage struct {
 	ctx   context.Context
 	db    *sql.DB
@@ -58,8 +59,8 @@ func (s *salvage) exec(query string, args ...any) error {
 	return err
 }
 
-// run copies the schema and the rows. With rules, triggers count and derive while rows come. Unique
-// indexes tell which rows are there already.
+// run copies the schema and the rows. With rules, triggers count and derive while rows are
+// inserted. Unique indexes prevent duplicate rows.
 func (s *salvage) run() (all []Salvaged, err error) {
 	const unique, other = " AND sql LIKE 'CREATE UNIQUE%'", " AND sql NOT LIKE 'CREATE UNIQUE%'"
 	if err := errors.Join(s.schema("table", ""), s.schema("index", unique)); err != nil {
@@ -85,11 +86,11 @@ func (s *salvage) run() (all []Salvaged, err error) {
 	return all, errors.Join(s.removeOrphans(all), quickCheck(s.ctx, s.db))
 }
 
-// names are the tables of the damaged database, but for SQLite's own.
+// names selects the tables of the damaged database, except those of SQLite.
 const names = `SELECT name, sql LIKE 'CREATE VIRTUAL%' FROM damaged.sqlite_schema WHERE type = 'table' ` +
 	`AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY rowid`
 
-// schema makes the tables, indexes, triggers or views in the new database.
+// schema creates the tables, indexes, triggers or views in the new database.
 func (s *salvage) schema(of, where string) error {
 	rows, err := s.db.QueryContext(
 		s.ctx,
@@ -160,7 +161,7 @@ func (s *salvage) tables() (all []Salvaged, err error) {
 	return all, nil
 }
 
-// quoted returns a name as SQL has it.
+// quoted returns a name quoted for SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // table is one table that is being copied.
@@ -168,8 +169,8 @@ type table struct {
 	*salvage
 	Salvaged
 	name    string   // quoted
-	columns string   // that are stored
-	key     []string // the columns that its rows are in order of
+	columns string   // the stored columns
+	key     []string // the columns that order its rows
 }
 
 // table copies the rows of one table.
@@ -205,7 +206,7 @@ func (s *salvage) table(name string) (Salvaged, error) {
 	if err := t.copy(false); err != nil {
 		return t.Salvaged, err
 	}
-	if keyed && t.Damaged > 0 { // up to the damage from the other end
+	if keyed && t.Damaged > 0 { // from the other end, up to the damage
 		if err := t.copy(true); err != nil {
 			return t.Salvaged, err
 		}
@@ -219,16 +220,17 @@ func (s *salvage) table(name string) (Salvaged, error) {
 	return t.Salvaged, nil
 }
 
-// mostAtOnce is how many rows one statement copies, until one of them cannot be read.
+// mostAtOnce is the most rows that one statement copies. It copies fewer after one could not be
+// read.
 const mostAtOnce = 1024
 
-// copy copies rows in the order of the key, or against it. What cannot be read is passed over: a
-// row, the rows up to the next one that can be found, or all that is left.
+// copy copies rows in the order of the key, or in reverse. It skips what cannot be read: a row, the
+// rows up to the next readable one, or all remaining rows.
 func (t *table) copy(back bool) error {
 	var after []any // nil: from the beginning
 	for n := mostAtOnce; t.ctx.Err() == nil; {
 		last, err := t.ahead(after, n, back)
-		ended := errors.Is(err, sql.ErrNoRows) // fewer than n are left
+		ended := errors.Is(err, sql.ErrNoRows) // fewer than n remain
 		if err == nil || ended {
 			err = t.take(after, last, back)
 		}
@@ -257,8 +259,8 @@ func (t *table) copy(back bool) error {
 	return t.ctx.Err()
 }
 
-// unreadable reports whether an error of copying is one of the rows: they are damaged, or are such
-// as no database accepts.
+// unreadable reports whether an error of copying is caused by the rows: they are damaged, or no
+// database accepts them.
 func unreadable(err error) bool {
 	var lite interface{ Code() int }
 	if !errors.As(err, &lite) {
@@ -266,14 +268,14 @@ func unreadable(err error) bool {
 	}
 	const ioRead, ioShortRead = 266, 522
 	switch code := lite.Code(); code & 0xff {
-	case 1, 11, 18, 19, 20, 26: // such as malformed JSON in a trigger, CORRUPT, TOOBIG, CONSTRAINT, MISMATCH, NOTADB
+	case 1, 11, 18, 19, 20, 26: // for example malformed JSON in a trigger, CORRUPT, TOOBIG, CONSTRAINT, MISMATCH, NOTADB
 		return true
 	default:
 		return code == ioRead || code == ioShortRead
 	}
 }
 
-// beyond returns the condition on rows after a key.
+// beyond returns the condition for rows after a key.
 func (t *table) beyond(after []any, back bool) string {
 	if after == nil {
 		return "true"
@@ -287,7 +289,7 @@ func (t *table) beyond(after []any, back bool) string {
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// ahead returns the key of the row n rows ahead. Errors: sql.ErrNoRows if there are fewer.
+// ahead returns the key of the row n rows further. It returns sql.ErrNoRows if there are fewer.
 func (t *table) ahead(after []any, n int, back bool) ([]any, error) {
 	order := ""
 	if back {
@@ -306,7 +308,7 @@ func (t *table) ahead(after []any, n int, back bool) ([]any, error) {
 	if len(after) == 1 && len(row) == 1 {
 		a, one := after[0].(int64)
 		b, other := row[0].(int64)
-		if one && other && (b <= a) != back { // pages in a circle
+		if one && other && (b <= a) != back { // pages form a circle
 			return nil, errCircle
 		}
 	}
@@ -321,7 +323,7 @@ type circle struct{}
 func (circle) Error() string { return "the rows are not in order" }
 func (circle) Code() int     { return 11 }
 
-// take copies the rows after one key, up to another one, nil: all of them.
+// take copies the rows after one key up to another one; nil: to the end.
 func (t *table) take(after, last []any, back bool) error {
 	where, args := t.beyond(after, back), slices.Clone(after)
 	if last != nil {
@@ -338,7 +340,7 @@ func (t *table) take(after, last []any, back bool) error {
 	), args...)
 }
 
-// jump returns the key before the first row after some key that can be found, nil if there is none.
+// jump returns the key before the first row after some key that can be read, or nil.
 func (t *table) jump(after []any) []any {
 	from := int64(0) // SQLite numbers rows from 1
 	if after != nil {
@@ -350,7 +352,7 @@ func (t *table) jump(after []any) []any {
 			return nil
 		}
 	}
-	low, high := from+step/2, from+step // not found, found
+	low, high := from+step/2, from+step // not readable, readable
 	for low+1 < high {
 		if middle := low + (high-low)/2; t.finds(middle) {
 			high = middle
@@ -361,13 +363,13 @@ func (t *table) jump(after []any) []any {
 	return []any{high}
 }
 
-// finds reports whether the row after a number can be found, or the end of the table.
+// finds reports whether the row after a number, or the end of the table, can be read.
 func (t *table) finds(after int64) bool {
 	_, err := t.ahead([]any{after}, 1, false)
 	return err == nil || errors.Is(err, sql.ErrNoRows)
 }
 
-// indexed returns how many rows the indexes name of the table that can be read.
+// indexed returns how many rows of the table the readable indexes contain.
 func (t *table) indexed() (most int64) {
 	indexes, err := scanAll[string](t.db.QueryContext(
 		t.ctx, `SELECT name FROM pragma_index_list(?, 'damaged') WHERE NOT partial`, t.Table,
@@ -386,7 +388,7 @@ func (t *table) indexed() (most int64) {
 	return most
 }
 
-// removeOrphans removes the rows that refer to others that are not there, and counts them.
+// removeOrphans removes the rows that refer to missing ones, and counts them.
 func (s *salvage) removeOrphans(all []Salvaged) error {
 	for {
 		if err := s.exec(`CREATE TEMP TABLE orphans AS SELECT DISTINCT "table" AS name, rowid AS id ` +

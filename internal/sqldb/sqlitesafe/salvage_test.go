@@ -25,8 +25,8 @@ func plain(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// filled makes a database with rows in a table of each sort, and returns the pages of a table by
-// its name.
+// filled creates a database with rows in a table of each sort, and returns the pages of tables by
+// their names.
 func filled(t *testing.T, path string) map[string][]int {
 	t.Helper()
 	is, db := is.New(t), plain(t, path)
@@ -75,14 +75,14 @@ func spoil(t *testing.T, path string, pages ...int) {
 	is.NoErr(f.Close())
 }
 
-// TestSalvage: all rows but those of damaged pages are taken, in tables of each sort, however many
+// TestSalvage: all rows but those on damaged pages are copied, in tables of each sort, however many
 // pages are damaged.
 func TestSalvage(t *testing.T) {
 	middle := func(pages []int, n int) []int { return pages[len(pages)/2 : len(pages)/2+n] }
 	for _, test := range []struct {
 		name  string
 		spoil func(pages map[string][]int) []int
-		table string // in which something is lost
+		table string // in which rows are lost
 		least int64  // of 2,000 rows
 	}{
 		{"a page in the middle", func(p map[string][]int) []int { return middle(p["numbered"], 1) }, "numbered", 1950},
@@ -104,7 +104,7 @@ func TestSalvage(t *testing.T) {
 				switch table.Table {
 				case test.table:
 					is.True(table.Taken >= test.least && table.Taken < 2000)
-					if test.table == "numbered" { // its index tells
+					if test.table == "numbered" { // its index shows the number
 						is.Equal(table.Lost, 2000-table.Taken)
 					}
 					is.True(table.Damaged > 0)
@@ -125,8 +125,8 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvageWithRules: what triggers derive is right, and what refers to lost rows goes unless it
-// is adopted.
+// TestSalvageWithRules: rows derived by triggers are correct, and rows that refer to lost ones are
+// removed unless they are adopted.
 func TestSalvageWithRules(t *testing.T) {
 	is, from, to := is.New(t), filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "new")
 	pages := filled(t, from)["numbered"]
@@ -158,8 +158,8 @@ func TestSalvageWithRules(t *testing.T) {
 	is.True(!read)
 }
 
-// TestSalvageNothing: a file that is no database, or whose list of tables is gone, is an error and
-// no empty database.
+// TestSalvageNothing: a file that is not a database, or whose list of tables is damaged, is an
+// error, and no empty database is created.
 func TestSalvageNothing(t *testing.T) {
 	is, from := is.New(t), filepath.Join(t.TempDir(), "old")
 	filled(t, from)

@@ -15,7 +15,7 @@ import (
 )
 
 // CheckHeader returns an error if a file is not a SQLite database, or is shorter than its header
-// says. A file that is missing or empty is none yet.
+// says. It returns nil for a missing or empty file.
 func CheckHeader(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func CheckHeader(path string) error {
 		return err
 	}
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-		return nil // pages at the end may only be in the log
+		return nil // pages at the end may be only in the log
 	}
 	number := func(at int) int64 { return int64(binary.BigEndian.Uint32(header[at:])) }
 	page := int64(binary.BigEndian.Uint16(header[16:]))
@@ -53,7 +53,7 @@ func CheckHeader(path string) error {
 	return nil
 }
 
-// notDatabase is like SQLite's error for a file that is something else.
+// notDatabase is like SQLite's error for a file that is not a database.
 type notDatabase struct{}
 
 func (notDatabase) Error() string { return "it does not begin as a SQLite database does" }
@@ -68,9 +68,9 @@ func (fault) Code() int       { return 11 }
 // sampleTime bounds how long Sample reads.
 const sampleTime = 250 * time.Millisecond
 
-// Sample checks tables of a database, which may be in use, in a random order for as long as that is
-// brief: all of a small database. It returns an error, for which Damaged is true, with what is
-// wrong.
+// Sample checks tables of a database, which may be in use, in random order for at most sampleTime.
+// A small database is checked completely. It returns an error, for which Damaged is true, that
+// describes what is damaged.
 func Sample(ctx context.Context, db *sql.DB) error {
 	tables, err := scanAll[string](db.QueryContext(
 		ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'`,

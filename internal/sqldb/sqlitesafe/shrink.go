@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	// shrinkStep is how many pages a step returns while other writers wait: some milliseconds.
+	// shrinkStep is the number of pages that a step frees while other writers wait, for some
+	// milliseconds.
 	shrinkStep = 256
-	// shrinkTime is how long a round of steps lasts at most. The next one begins with the next
+	// shrinkTime is the most time of a round of steps. The next round begins with the next
 	// checkpoint.
 	shrinkTime = 250 * time.Millisecond
 )
@@ -24,11 +25,11 @@ func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 			return err
 		}
 		if err := c.waitForWriter(ctx); err != nil {
-			return ctx.Err() // a busy writer is no failure: it is tried again
+			return ctx.Err() // a busy writer is not a failure: it is tried again
 		}
 		_, err = own.ExecContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, shrinkStep)), nil)
 		c.end()
-		if busy(err) { // another process writes
+		if busy(err) { // another process is writing
 			return nil
 		}
 		if err != nil {
@@ -38,9 +39,9 @@ func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 	return nil
 }
 
-// spare returns how many pages can be given back, if at least a number of them and a tenth of the
-// file stay free. It is 0 if the database cannot give back pages: its auto_vacuum is not 2,
-// INCREMENTAL.
+// spare returns how many pages can be returned to the file system if at least keep pages and a
+// tenth of the file stay free. It returns 0 if the database cannot return pages: its auto_vacuum is
+// not 2, INCREMENTAL.
 func (c *stmtConn) spare(ctx context.Context, keep int64) (int64, error) {
 	rows, err := c.QueryContext(ctx,
 		`SELECT CASE auto_vacuum WHEN 2 THEN freelist_count - max(page_count / 10, $1) ELSE 0 END

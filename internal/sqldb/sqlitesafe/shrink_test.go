@@ -44,7 +44,7 @@ func TestShrink(t *testing.T) {
 		}
 	}
 	is.True(count(t, db, "SELECT page_count FROM pragma_page_count") < full/4)
-	is.True(free() > 0) // the rest stays
+	is.True(free() > 0) // some pages stay free
 	is.NoErr(db.Close())
 	is.True(sizeOf(path) < int64(full)*4096/4)
 
@@ -54,7 +54,7 @@ func TestShrink(t *testing.T) {
 	is.Equal(ok, "ok")
 }
 
-// TestShrinkLeavesOlderFiles: a database that was made without auto_vacuum is used as it is.
+// TestShrinkLeavesOlderFiles: a database that was created without auto_vacuum is not changed.
 func TestShrinkLeavesOlderFiles(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)

@@ -1,25 +1,25 @@
-// Package sqlitesafe makes one *sql.DB of a SQLite file that many callers can use at once.
+// Package sqlitesafe provides a *sql.DB for a SQLite file that many callers can use at once.
 //
-// SQLite has one writer. A pool of ordinary connections finds that out by failing with SQLITE_BUSY;
-// here each pooled connection reads on a connection of its own that cannot write, and transactions
-// queue for the one connection that can. A program sees one pool: reads run beside each other and
-// beside a write, writes run one after the other.
+// SQLite has one writer. With a pool of ordinary connections, concurrent writes fail with
+// SQLITE_BUSY. Here each pooled connection reads on a connection that cannot write, and
+// transactions queue for the only connection that can. A program uses one pool: reads run
+// concurrently with each other and with a write, and writes run one after the other.
 //
-//   - Outside a transaction Query reads, and a statement that writes fails there; Exec queues for
+//   - Outside a transaction Query reads, and a statement that writes fails there. Exec queues for
 //     the writer.
-//   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it
-//     is a snapshot on the connection's own reader. The queue serves one tenant after the other: a
-//     tenant that writes much does not hold up the writes of others by more than one transaction.
-//   - Statements with arguments are prepared once per connection, those with many so that binding
-//     them costs little.
-//   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or
-//     the disk is full, is over: its other statements fail, and so does its commit.
-//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in
-//     one of them. Who writes more than the log can take waits for it after the commit, without the
-//     writer. Only the last bit of a log that has grown long is copied back while the writers wait.
-//   - Pages of deleted rows are given back to the file system in the background, a few at a time,
-//     until a tenth of the file is free. That holds for files that this package has made; an older
-//     one becomes such a file by VACUUM.
+//   - A transaction queues for the writer and has it until its end. A read-only transaction does
+//     not: it is a snapshot on the connection's reader. The queue serves tenants in turn, so a
+//     tenant that writes much delays the writes of others by at most one transaction.
+//   - Statements with arguments are prepared once per connection. Those with many arguments are
+//     rewritten so that binding them is fast.
+//   - A transaction that SQLite rolled back, because a statement in it was interrupted or the disk
+//     is full, has ended: its other statements fail, and so does its commit.
+//   - A checkpoint copies the write-ahead log into the file each second, in the background. A
+//     caller that writes more than the log can take waits for it after the commit, without the
+//     writer. Writers wait only while the rest of a long log is copied.
+//   - Pages of deleted rows are returned to the file system in the background, a few at a time,
+//     until a tenth of the file is free. This applies to files that this package has created;
+//     VACUUM converts older ones.
 //
 // Only database and tests import it.
 package sqlitesafe
@@ -47,22 +47,22 @@ import (
 )
 
 const (
-	// readers is how many callers read at once without opening a connection.
+	// readers is the number of readers that are kept open.
 	readers = 16
-	// places bounds the pool. A transaction takes a place while it queues for the writer, so there
-	// are many more than readers: those who wait for a long transaction shall not keep others from
-	// reading.
+	// places is the size of the pool. A transaction has a place while it queues for the writer, so
+	// there are many more places than readers. Otherwise transactions that wait for a long one
+	// would block reads.
 	places = 512
-	// maxWaiting is how many wait for a long transaction, so that places are left for those who
-	// read. Others fail at once.
+	// maxWaiting is the most transactions that wait for a long one, so that places remain for
+	// reads. Others fail at once.
 	maxWaiting = places / 4
 )
 
-// limits say when the write-ahead log is copied back, and how writers queue.
+// limits define when the write-ahead log is copied back, and how writers queue.
 type limits struct {
 	every time.Duration
 	most  int64         // bytes; a longer log is emptied while the writer waits
-	free  int64         // pages that stay in the file for new rows, if a tenth of it is less
+	free  int64         // pages that stay free in the file, if they are more than a tenth of it
 	wait  time.Duration // for the writer
 	// A transaction that takes longer is long: see Options.Hurried. Default 3 s.
 	longAfter time.Duration
@@ -71,14 +71,14 @@ type limits struct {
 var usual = limits{every: time.Second, most: 64 << 20, free: 1024, wait: 30 * time.Second}
 
 const (
-	// much is how many bytes of arguments a transaction has that waits when the log is long, such
-	// as a chunk of a file. One of tooMuch is an import: it does not come again at once, and has
-	// kept others waiting already.
+	// much is the number of bytes of arguments from which a transaction waits when the log is long,
+	// such as a chunk of a file. A transaction with tooMuch is an import, which does not wait: it
+	// is not repeated at once, and has already delayed others.
 	much, tooMuch = 256 << 10, 4 << 20
-	// maxDelay is how long it waits at most.
+	// maxDelay is the most time that it waits.
 	maxDelay = 2 * time.Second
-	// A long log is copied back beside the writers again and again, until that is brief or these
-	// rounds are over: then as little is left as is written meanwhile.
+	// A long log is copied back while others write, repeatedly, until that is brief or these rounds
+	// are over. The rest, which is copied while writers wait, is then small.
 	rounds = 16
 	brief  = 20 * time.Millisecond
 )
@@ -88,30 +88,29 @@ const (
 	busyTimeout = 10 * time.Second // for other processes
 )
 
-// timeout is how long writers wait for readers of an old state before a long log stays as it is
-// until the next time.
+// timeout is how long writers wait for old readers before a long log is left for the next time.
 const timeout = "100"
 
-// Options are what Open asks of the contexts of transactions.
+// Options are functions that Open calls with the contexts of transactions.
 type Options struct {
-	// Tenant returns for whom the writer is used: tenants that wait for it have it in turn.
-	// Default: all are one.
+	// Tenant returns the tenant for which the writer is used. Waiting tenants use the writer in
+	// turn. Default: all transactions belong to one tenant.
 	Tenant func(ctx context.Context) string
-	// DryRun reports whether a transaction will be rolled back, whatever it does. It then has a
-	// copy of the database for itself, which costs what it reads and writes, and does not wait for
-	// the writer. Default: none.
+	// DryRun reports whether a transaction will be rolled back, whatever it does. It then runs in a
+	// private copy of the database, which costs time and space for what it reads and writes, and
+	// does not wait for the writer. Default: false.
 	DryRun func(ctx context.Context) bool
-	// Brief reports whether a transaction waits for the writer for a moment at most. Default: none.
+	// Brief reports whether a transaction waits at most a moment for the writer. Default: false.
 	Brief func(ctx context.Context) bool
-	// Hurried reports whether a transaction is not to wait for a long one: it fails when it has
-	// waited for some seconds and one transaction has had the writer for as long. Default: none.
+	// Hurried reports whether a transaction does not wait for a long one. It fails if it has waited
+	// for some seconds and one transaction has had the writer for as long. Default: false.
 	Hurried func(ctx context.Context) bool
-	// Attached is what the method Attached of the pool's driver returns, for the packages between.
+	// Attached is the value that the method Attached of the pool's driver returns.
 	Attached any
 }
 
-// Open returns the pool of the file at path, which is made when it is missing. Closing the pool
-// copies the write-ahead log back into the file.
+// Open returns the pool of the file at path, which is created if it does not exist. Closing the
+// pool copies the write-ahead log into the file.
 func Open(path string, o Options) (*sql.DB, error) {
 	return openPool(path, usual, o)
 }
@@ -130,20 +129,20 @@ func openPool(path string, l limits, o Options) (*sql.DB, error) {
 	return db, nil
 }
 
-// connector opens readers and owns the writer.
+// connector opens readers and has the writer.
 type connector struct {
 	limits
 	Options
 	path   string
-	file   os.FileInfo // of the database when it was opened
-	log    string      // the write-ahead log's file
+	file   os.FileInfo // the database file when it was opened
+	log    string      // path of the write-ahead log
 	read   driver.Connector
 	write  driver.Connector
-	queue  *limiter.Limiter // of who waits for writer; one has it at once
-	end    func()           // lets the next one have it
-	began  atomic.Int64     // when the one who has the writer got it, in nanoseconds; 0: nobody has it
+	queue  *limiter.Limiter // of transactions that wait for the writer; one has it at a time
+	end    func()           // releases the writer for the next one
+	began  atomic.Int64     // when the current transaction got the writer, in nanoseconds; 0: it is free
 	writer *stmtConn        // nil until the first use and after a failure
-	wake   chan struct{}    // has a token when a checkpoint is to begin before its time
+	wake   chan struct{}    // has a token when a checkpoint must begin early
 	open   context.Context  // ends with Close
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -153,7 +152,7 @@ type connector struct {
 }
 
 func newConnector(path string, l limits, o Options) (*connector, error) {
-	path = filepath.Clean(path) // two slashes at its start would name a host
+	path = filepath.Clean(path) // two slashes at the beginning would be a host
 	wal := []string{"journal_mode(WAL)", "synchronous(NORMAL)", "wal_autocheckpoint(0)"}
 	read, err := sqlite.NewConnector(dsn(path, "_query_only=1", wal...))
 	if err != nil {
@@ -191,7 +190,7 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 		stop()
 		return nil, err
 	}
-	// The first connection turns write-ahead logging on, before any reader opens the file.
+	// The first connection turns on write-ahead logging, before any reader opens the file.
 	w, err := c.takeWriter(ctx)
 	if err != nil {
 		stop()
@@ -202,7 +201,7 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 	return c, nil
 }
 
-// dsn names the file with the settings every connection has, and more pragmas.
+// dsn returns the URI of the file with the settings of every connection, and more pragmas.
 func dsn(path, more string, pragmas ...string) string {
 	q := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "trusted_schema(0)",
@@ -212,8 +211,7 @@ func dsn(path, more string, pragmas ...string) string {
 	return fileURI(path, strings.TrimPrefix(more+"&"+q.Encode(), "&"))
 }
 
-// initialize makes a new file one that can give pages back (see shrink). An existing one stays as
-// it is.
+// initialize makes a new file return free pages (see shrink). It does not change an existing one.
 func initialize(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
@@ -231,14 +229,14 @@ func initialize(ctx context.Context, path string) error {
 	return c.Close()
 }
 
-// fileURI names a file with parameters.
+// fileURI returns the URI of a file with parameters.
 func fileURI(path, parameters string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + parameters
 }
 
 func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}, c.Attached} }
 
-// safeDriver is by what a program that does not import this package knows its pools: see
+// safeDriver identifies these pools to programs that do not import this package: see
 // bunx.TakesWriters.
 type safeDriver struct {
 	*sqlite.Driver
@@ -248,18 +246,18 @@ type safeDriver struct {
 // Attached returns Options.Attached.
 func (d safeDriver) Attached() any { return d.attached }
 
-// QueuesWriters marks the driver as one whose transactions wait for each other.
+// QueuesWriters marks the driver as one whose transactions queue for the writer.
 func (safeDriver) QueuesWriters() {}
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{owner: c}, ctx.Err()
 }
 
-// Close ends the checkpoints, waits for a running transaction and closes the writer.
+// Close stops the checkpoints, waits for a running transaction and closes the writer.
 func (c *connector) Close() error {
 	c.stop()
 	c.done.Wait()
-	for { // and keeps the writer
+	for { // do not release the writer
 		if _, err := c.queue.Acquire(context.Background(), 1); err == nil {
 			break
 		}

@@ -25,7 +25,7 @@ func TestReadsRunBesideAWriteAndEachOther(t *testing.T) {
 	for i := range open {
 		open[i], err = db.QueryContext(t.Context(), "SELECT n FROM t WHERE n > $1", 0)
 		is.NoErr(err)
-		is.True(open[i].Next()) // as it was before the transaction
+		is.True(open[i].Next()) // the state before the transaction
 	}
 	is.Equal(count(t, tx, all), 0)
 	is.NoErr(tx.Commit())
@@ -66,8 +66,8 @@ func TestExecOutsideATransaction(t *testing.T) {
 	usable(t, db)
 }
 
-// TestManyAtOnce counts up in transactions that read first, beside reads that must see whole
-// transactions only.
+// TestManyAtOnce increments a number in transactions that read first, while other reads must see
+// only complete transactions.
 func TestManyAtOnce(t *testing.T) {
 	is, db := is.New(t), pool(t)
 	run(t, db, "INSERT INTO t (who, n) VALUES ('a', 0), ('b', 0)")
@@ -122,7 +122,7 @@ func TestReadOnlyTransactionIsASnapshot(t *testing.T) {
 	is, db := is.New(t), pool(t)
 	tx := begin(t, db, &sql.TxOptions{ReadOnly: true})
 	is.Equal(count(t, tx, all), 0)
-	run(t, db, "INSERT INTO t (n) VALUES (1)") // does not wait for it
+	run(t, db, "INSERT INTO t (n) VALUES (1)") // it does not wait for the transaction
 	is.Equal(count(t, tx, all), 0)
 	_, err := tx.Exec("INSERT INTO t (n) VALUES (1)")
 	is.True(err != nil)
@@ -179,7 +179,7 @@ func TestCommitWithOpenRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is, db := is.New(t), pool(t)
 			run(t, db, "INSERT INTO t (n) VALUES (1), (2), (3)")
-			for range 3 { // also with the statement prepared
+			for range 3 { // also when the statement is prepared
 				tx := begin(t, db, nil)
 				rows, err := tx.Query(query, 2)
 				is.NoErr(err)
@@ -206,8 +206,7 @@ func TestFailedCommit(t *testing.T) {
 	usable(t, db)
 }
 
-// TestLostTransaction writes on after SQLite rolled the transaction back: nothing of it may be
-// kept.
+// TestLostTransaction writes after SQLite rolled the transaction back: nothing is stored.
 func TestLostTransaction(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *sql.Tx) error{
 		"interrupted write": func(t *testing.T, tx *sql.Tx) error {
@@ -286,9 +285,9 @@ func TestCancelALongStatement(t *testing.T) {
 			start := time.Now()
 			err := statement(soon(t))
 			is.True(errors.Is(err, context.DeadlineExceeded))
-			is.True(time.Since(start) < 20*time.Second) // it would go on for minutes
+			is.True(time.Since(start) < 20*time.Second) // it would run for minutes
 			if name == "query in a transaction" || name == "query in a read-only one" {
-				return // still open; the clean-up ends it
+				return // still open; the cleanup closes it
 			}
 			is.Equal(count(t, db, all), 0)
 			usable(t, db)
@@ -296,7 +295,7 @@ func TestCancelALongStatement(t *testing.T) {
 	}
 }
 
-// TestTransactionAfterCancelledRead can go on: a read that was interrupted has lost nothing.
+// TestTransactionAfterCancelledRead: a transaction continues after an interrupted read.
 func TestTransactionAfterCancelledRead(t *testing.T) {
 	is, db := is.New(t), pool(t)
 	tx := begin(t, db, nil)
@@ -317,7 +316,7 @@ func TestOddPaths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, path := is.New(t), filepath.Join(t.TempDir(), name)
-			db, err := Open("/"+path, Options{}) // two slashes at its start
+			db, err := Open("/"+path, Options{}) // two slashes at the beginning
 			is.NoErr(err)
 			run(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
 			is.NoErr(db.Close())
@@ -343,7 +342,7 @@ func TestOpenFails(t *testing.T) {
 	is := is.New(t)
 	_, err := Open(filepath.Join(t.TempDir(), "missing", "test.db"), Options{})
 	is.True(err != nil)
-	_, err = Open(t.TempDir(), Options{}) // a folder
+	_, err = Open(t.TempDir(), Options{}) // a directory
 	is.True(err != nil)
 }
 
@@ -365,10 +364,10 @@ func TestWaitingWritersKeepNobodyFromReading(t *testing.T) {
 			}
 		})
 	}
-	for s := db.Stats(); s.InUse <= 4*readers && s.WaitCount == 0; s = db.Stats() { // the long one and all who wait
+	for s := db.Stats(); s.InUse <= 4*readers && s.WaitCount == 0; s = db.Stats() { // the long transaction and all that wait
 		time.Sleep(time.Millisecond)
 	}
-	// who waits for a writer's place waits as long as it does
+	// a transaction that waits for a place of a writer waits as long as that one
 	patient, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	is.New(t).NoErr(db.QueryRowContext(patient, "SELECT count(*) FROM n").Err())
@@ -392,7 +391,8 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestHurriedWriters do not wait for a long transaction, and wait for short ones as others do.
+// TestHurriedWriters: hurried transactions do not wait for a long one, and wait for short ones as
+// others do.
 func TestHurriedWriters(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
@@ -414,7 +414,7 @@ func TestHurriedWriters(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	var all sync.WaitGroup
-	for range maxWaiting { // they have time
+	for range maxWaiting { // not hurried
 		all.Go(func() {
 			if _, err := db.ExecContext(t.Context(), "INSERT INTO t (n) VALUES (2)"); err != nil {
 				t.Error(err)
@@ -434,8 +434,7 @@ func TestHurriedWriters(t *testing.T) {
 	is.Equal(count(t, db, "SELECT count(*) FROM t"), maxWaiting+1)
 }
 
-// TestWriterIsFairToTenants: a tenant with one write waits for one of a tenant with many, not for
-// all.
+// TestWriterIsFairToTenants: a tenant with one write waits for at most one of a tenant with many.
 func TestWriterIsFairToTenants(t *testing.T) {
 	is := is.New(t)
 	type key struct{}

@@ -10,11 +10,11 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// maxStmts bounds the prepared statements of a connection. A program has a fixed set of statements
-// with arguments; what is past the bound runs unprepared.
+// maxStmts is the most prepared statements of a connection. A program has a fixed set of statements
+// with arguments. Further ones are not prepared.
 const maxStmts = 256
 
-// rawConn is what the SQLite driver's connection can do.
+// rawConn has the methods of the SQLite driver's connection.
 type rawConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
@@ -34,8 +34,8 @@ type stmt struct {
 	busy bool // its rows are open, so it cannot run again yet
 }
 
-// connect opens a connection. Turning write-ahead logging on fails at once, whatever the busy
-// time-out, while another process is doing the same or is closing the file: then it tries again.
+// connect opens a connection. While another process turns on write-ahead logging or closes the
+// file, turning it on fails at once, whatever the busy time-out, and connect tries again.
 func connect(ctx context.Context, from driver.Connector) (*stmtConn, error) {
 	c, err := from.Connect(ctx)
 	for tries := 0; busy(err) && tries < 500; tries++ {
@@ -57,8 +57,8 @@ func busy(err error) bool {
 	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// watchRollback makes the connection know when a transaction ends without being asked to. Without
-// it the statements that follow would each commit by themselves.
+// watchRollback makes the connection notice a transaction that ends by itself. Otherwise each later
+// statement would be committed separately.
 func (c *stmtConn) watchRollback() {
 	c.conn.(sqlite.HookRegisterer).RegisterRollbackHook(func() { c.lost = true })
 }
@@ -71,7 +71,7 @@ func (c *stmtConn) Close() error {
 	return c.conn.Close()
 }
 
-// prepared returns the idle prepared statement of a query, or nil when the query is to run
+// prepared returns the idle prepared statement of a query. It returns nil if the query must run
 // unprepared: it has no arguments (such text differs each time), its statement is busy, or there
 // are too many.
 func (c *stmtConn) prepared(ctx context.Context, query string, args []driver.NamedValue) (*stmt, error) {
@@ -123,7 +123,7 @@ func (c *stmtConn) ExecContext(ctx context.Context, query string, args []driver.
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-// rows frees their statement when they are closed.
+// rows releases its statement when it is closed.
 type rows struct {
 	driver.Rows
 	stmt *stmt

@@ -11,14 +11,14 @@ import (
 )
 
 // vfsName is the VFS of private copies. Its databases are those in privates, by name; their
-// journals are temporary files of SQLite's own VFS.
+// journals are temporary files of SQLite's default VFS.
 const vfsName = "tenantcontent-private"
 
 var (
 	privates  sync.Map // *private, by name
 	openFiles sync.Map // *private, by the pointer to its file
 
-	openBase openFunc // xOpen of SQLite's own VFS
+	openBase openFunc // xOpen of SQLite's default VFS
 	methods  uintptr  // of the files of private copies
 )
 
@@ -37,7 +37,7 @@ type (
 
 // registerVFS registers the VFS in SQLite, once.
 var registerVFS = sync.OnceValue(func() error {
-	tls := libc.NewTLS() // the VFS lasts as long as the program
+	tls := libc.NewTLS() // the VFS is never unregistered
 	base := sqlite3.Xsqlite3_vfs_find(tls, 0)
 	name, err := libc.CString(vfsName)
 	own := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(sqlite3.Tsqlite3_vfs{})))
@@ -66,13 +66,13 @@ var registerVFS = sync.OnceValue(func() error {
 	return nil
 })
 
-// at returns what a pointer of SQLite's points to.
+// at returns the value at a pointer of SQLite.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
-// bytesAt returns bytes that a pointer of SQLite's points to.
+// bytesAt returns the bytes at a pointer of SQLite.
 func bytesAt(p uintptr, size int32) []byte { return unsafe.Slice(at[byte](p), size) }
 
-// pointer returns a function that is declared by name as SQLite calls C's functions, as the driver
+// pointer returns a declared function in the form in which SQLite calls C functions, as the driver
 // does it.
 func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
 
@@ -96,10 +96,10 @@ func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uint
 	return sqlite3.SQLITE_OK
 }
 
-// deleteFile has nothing to delete: journals delete themselves.
+// deleteFile does nothing: journals are deleted when they are closed.
 func deleteFile(*libc.TLS, uintptr, uintptr, int32) int32 { return sqlite3.SQLITE_OK }
 
-// access reports that there is no file, such as a journal to roll back.
+// access reports that a file, such as a journal to roll back, does not exist.
 func access(_ *libc.TLS, _, _ uintptr, _ int32, out uintptr) int32 {
 	*at[int32](out) = 0
 	return sqlite3.SQLITE_OK
@@ -145,7 +145,7 @@ func writeFile(_ *libc.TLS, file, data uintptr, size int32, at int64) int32 {
 	case errors.Is(err, errEnded):
 		return sqlite3.SQLITE_IOERR_WRITE
 	}
-	return sqlite3.SQLITE_FULL // the folder of temporary files
+	return sqlite3.SQLITE_FULL // no space in the directory of temporary files
 }
 
 func truncateFile(_ *libc.TLS, file uintptr, size int64) int32 {
@@ -158,7 +158,7 @@ func fileSize(_ *libc.TLS, file, out uintptr) int32 {
 	return sqlite3.SQLITE_OK
 }
 
-// ignore is for locks, as nobody else uses the file, and for syncs, as it does not last.
+// ignore implements locks, as the file has one user, and syncs, as the file is temporary.
 func ignore(*libc.TLS, uintptr, int32) int32 { return sqlite3.SQLITE_OK }
 
 func notReserved(_ *libc.TLS, _, out uintptr) int32 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// waitForWriter waits until the writer is free. Before that it releases what the caller's context
-// can release (limiter.Yield), as callers that only read may wait for it. It returns the context's
+// waitForWriter waits until the writer is free. It first releases what the caller's context can
+// release (limiter.Yield), for which callers that only read may wait. It returns the context's
 // error if that ends first, errBusy if the writer is not free in time, and sql.ErrConnDone after
 // Close.
 func (c *connector) waitForWriter(ctx context.Context) error {
@@ -47,7 +47,7 @@ func (c *connector) waitForWriter(ctx context.Context) error {
 	return errBusy{long: c.held() >= c.longAfter}
 }
 
-// held returns for how long somebody has had the writer.
+// held returns how long the current transaction has had the writer, or 0.
 func (c *connector) held() time.Duration {
 	began := c.began.Load()
 	if began == 0 {
@@ -104,8 +104,8 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	return w, nil
 }
 
-// gone returns an error if the file of the database was removed or replaced: what is written into
-// the old one is lost with this process.
+// gone returns an error if the file of the database was removed or replaced. What is written into
+// the old file is lost when this process ends.
 func (c *connector) gone() error {
 	now, err := os.Stat(c.path)
 	if err == nil && os.SameFile(now, c.file) {
@@ -114,7 +114,7 @@ func (c *connector) gone() error {
 	return errGone{path: c.path}
 }
 
-// errGone has SQLite's own code for a database that was moved.
+// errGone has SQLite's code for a database that was moved.
 type errGone struct{ path string }
 
 func (e errGone) Error() string {
@@ -123,7 +123,7 @@ func (e errGone) Error() string {
 
 func (errGone) Code() int { return 1032 }
 
-// begin begins a transaction that writes. Another process may have the file.
+// begin begins a transaction that writes. It waits while another process writes.
 func (c *connector) begin(ctx context.Context, w *stmtConn) error {
 	begin := "BEGIN IMMEDIATE"
 	if c.Brief(ctx) {
@@ -136,8 +136,8 @@ func (c *connector) begin(ctx context.Context, w *stmtConn) error {
 	return err
 }
 
-// giveWriter frees the writer; if broken, its state is not known and the next writer opens another
-// connection.
+// giveWriter releases the writer. If broken is not nil, its state is not known and the next
+// transaction opens another connection.
 func (c *connector) giveWriter(w *stmtConn, broken error) {
 	if broken != nil {
 		_ = w.Close()
@@ -146,15 +146,15 @@ func (c *connector) giveWriter(w *stmtConn, broken error) {
 	c.end()
 }
 
-// long reports whether the log is to be copied back to its end.
+// long reports whether the log must be copied back to its end.
 func (c *connector) long() bool {
 	f, err := os.Stat(c.log)
 	return err == nil && f.Size() > c.most
 }
 
-// slow has a caller wait that has committed so many bytes, until a checkpoint has ended, when the
-// log is long. Without that it would grow faster than it is copied back, and all writers wait for
-// all of it in the end.
+// slow makes a caller that has committed so many bytes wait for the end of a checkpoint if the log
+// is long. Otherwise the log would grow faster than it is copied back, and in the end all writers
+// would wait for all of it.
 func (c *connector) slow(bytes int) {
 	if bytes < much || bytes >= tooMuch || !c.long() {
 		return
@@ -175,7 +175,7 @@ func (c *connector) slow(bytes int) {
 	}
 }
 
-// size returns how many bytes of text and blobs some arguments have.
+// size returns the number of bytes of text and blobs in some arguments.
 func size(args []driver.NamedValue) (n int) {
 	for _, a := range args {
 		switch v := a.Value.(type) {

@@ -12,7 +12,8 @@ import (
 // prepares a statement.
 const MaxTokens = 100_000
 
-// Single returns the only statement of a text. Errors: errs.Invalid, also for what Split refuses.
+// Single returns the only statement of a text. It returns errs.Invalid for other numbers of
+// statements, and for text that Split refuses.
 func Single(d Dialect, text string) (Statement, error) {
 	all, err := Split(d, text)
 	switch {
@@ -30,7 +31,7 @@ func Single(d Dialect, text string) (Statement, error) {
 }
 
 // Allowed returns errs.Invalid unless the statement is of a kind that tenants may run: it reads or
-// changes rows, or makes, alters or drops one of objects, such as TABLE.
+// changes rows, or creates, alters or drops an object of one of the given types, such as TABLE.
 func (s Statement) Allowed(others []string, objects ...string) error {
 	if len(s.Tokens) > MaxTokens {
 		return errs.New(
@@ -84,7 +85,7 @@ func (s Statement) Allowed(others []string, objects ...string) error {
 	)
 }
 
-// PlaceholderHint is what to do about placeholders that are not $1, $2 and so on.
+// PlaceholderHint explains the form of placeholders in errors.
 const PlaceholderHint = "Placeholders are $1, $2 and so on."
 
 // Parameters returns errs.Invalid unless all placeholders are $1 to $n, each used at least once,

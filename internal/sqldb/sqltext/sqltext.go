@@ -1,5 +1,5 @@
-// Package sqltext splits the text of SQL into tokens and statements, without understanding more of
-// it than the databases' own lexers do. The drivers of workspaces import it.
+// Package sqltext splits SQL text into tokens and statements. It understands no more of the text
+// than the lexers of the databases do. The drivers of workspaces import it.
 package sqltext
 
 import (
@@ -22,10 +22,10 @@ const (
 // Kind is the kind of a token.
 type Kind int
 
-// The kinds. Comments and white space are no tokens.
+// The kinds of tokens. Comments and white space are not tokens.
 const (
 	Word      Kind = iota // a keyword or a plain identifier
-	Quoted                // a quoted identifier; Value is without the quotes
+	Quoted                // a quoted identifier; Value does not include the quotes
 	String                // a string or blob
 	Number                //
 	Parameter             // $1, and in SQLite also ?, ?1, :name, @name, $name
@@ -35,21 +35,21 @@ const (
 // Token is a token of SQL.
 type Token struct {
 	Kind  Kind
-	Value string // the text; of a Quoted the name
+	Value string // the text; for Quoted the name
 	Pos   int    // of the first byte
 }
 
-// Is reports whether the token is a word, in upper or lower case.
+// Is reports whether the token is the given word, in upper or lower case.
 func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold(t.Value, word) }
 
-// Sign reports whether the token is a character.
+// Sign reports whether the token is the given character.
 func (t Token) Sign(c string) bool { return t.Kind == Sign && t.Value == c }
 
-// Statement is one statement of a text, without the semicolon behind it.
+// Statement is one statement of a text, without the semicolon after it.
 type Statement struct {
 	Text   string
-	Line   int     // of its first token in the whole text, from 1
-	Tokens []Token // their positions are in Text
+	Line   int     // line of its first token in the whole text, from 1
+	Tokens []Token // with positions in Text
 }
 
 // Keywords returns the first n words of the statement in upper case.
@@ -67,13 +67,13 @@ func (s Statement) Keywords(n int) []string {
 	return words
 }
 
-// Grows reports whether the statement can make a database larger: DELETE, DROP, TRUNCATE and what
-// only reads cannot.
+// Grows reports whether the statement can make a database larger. DELETE, DROP, TRUNCATE and
+// statements that only read cannot.
 func (s Statement) Grows() bool {
 	return slices.ContainsFunc([]string{"INSERT", "UPDATE", "CREATE", "ALTER", "INTO"}, s.Has)
 }
 
-// Has reports whether the statement has a word.
+// Has reports whether the statement contains a word.
 func (s Statement) Has(word string) bool {
 	for _, t := range s.Tokens {
 		if t.Is(word) {
@@ -88,10 +88,10 @@ func LineOf(text string, pos int) int {
 	return 1 + strings.Count(text[:min(max(pos, 0), len(text))], "\n")
 }
 
-// Split returns the statements of a text; those without a token are left out. In SQLite a trigger
-// ends with its END.
-// Errors: errs.Invalid for a text that is not valid UTF-8 or has a NUL, and for a string,
-// identifier or comment without an end.
+// Split returns the statements of a text. It leaves out statements without tokens. In SQLite a
+// trigger ends with its END.
+// Errors: errs.Invalid for a text that is not valid UTF-8 or contains NUL, and for an unterminated
+// string, identifier or comment.
 func Split(d Dialect, text string) ([]Statement, error) {
 	tokens, err := scan(d, text)
 	if err != nil {
@@ -158,7 +158,7 @@ func scan(d Dialect, text string) ([]Token, error) {
 		return nil, errs.New(errs.Invalid, "The SQL has a NUL character.")
 	}
 	s := scanner{d: d, text: strings.TrimPrefix(text, "\ufeff")}
-	if skipped := len(text) - len(s.text); skipped > 0 { // keeps the positions
+	if skipped := len(text) - len(s.text); skipped > 0 { // positions stay the same
 		s.text, s.pos = text, skipped
 	}
 	for s.pos < len(s.text) {
@@ -230,8 +230,8 @@ func (s *scanner) unfinished(what string) error {
 	)
 }
 
-// quoted reads what begins with a quote after some other bytes, and ends with one that is not
-// doubled, nor behind a backslash where these escape.
+// quoted reads a token that ends with a quote, after front bytes and the opening quote. A doubled
+// quote does not end it, nor does one after a backslash if escapes is set.
 func (s *scanner) quoted(kind Kind, quote byte, front int, escapes bool) error {
 	for i := s.pos + front + 1; i < len(s.text); i++ {
 		switch {
@@ -276,8 +276,8 @@ func (s *scanner) dollar(rest string) error {
 	return nil
 }
 
-// comment returns the length of a comment in signs, 0 if it has no end. Those of PostgreSQL nest;
-// SQLite ends one with the text.
+// comment returns the length of a comment in bytes, 0 if it is not terminated. Comments of
+// PostgreSQL nest. In SQLite the end of the text ends a comment.
 func (s *scanner) comment(rest string) int {
 	if s.d == SQLite {
 		if end := strings.Index(rest[2:], "*/"); end >= 0 {
@@ -317,7 +317,7 @@ func word(s string) int {
 	return n
 }
 
-// number returns the length of a number, with what follows it immediately.
+// number returns the length of a number, including letters that follow it immediately.
 func number(s string) int {
 	n := 0
 	for n < len(s) && (letter(s, n) || digit(s, n) || s[n] == '.' || (s[n] == '+' || s[n] == '-') && (s[n-1] == 'e' ||

@@ -133,7 +133,8 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// FuzzSplit: statements are parts of the text, and splitting one again returns it alone.
+// FuzzSplit: statements are parts of the text, and splitting a statement returns only that
+// statement.
 func FuzzSplit(f *testing.F) {
 	for _, text := range []string{
 		"SELECT 1; SELECT 2", "SELECT ';' -- ;", "CREATE TRIGGER a BEGIN SELECT 1; END; SELECT 2",
