@@ -14,18 +14,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of
-// memory and some tenths of a second.
+// workFactor is the binary logarithm of the cost of one guess of the passphrase. With 17 it is 128
+// MiB of memory and some tenths of a second.
 var workFactor = 17
 
-// maxWorkFactor bounds what a file that others have made can cost: with 18, 256 MiB of memory.
+// maxWorkFactor limits the cost of opening a file from elsewhere. With 18 it is 256 MiB of memory.
 const maxWorkFactor = 18
 
-// SetWorkFactor makes guesses cheaper, for tests.
+// SetWorkFactor sets a lower cost for tests.
 func SetWorkFactor(n int) { workFactor = n }
 
-// Encrypt returns a writer that compresses, and encrypts under a passphrase, in the format of age
-// (age-encryption.org/v1). The caller closes it.
+// Encrypt returns a writer that compresses and encrypts with a passphrase, in the format of age
+// (age-encryption.org/v1). The caller must close it.
 func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
 	to, err := age.NewScryptRecipient(passphrase)
 	if err != nil {
@@ -79,7 +79,7 @@ func Decrypt(r io.Reader, passphrase string) (io.Reader, error) {
 	return &opened{unpacked, from}, nil
 }
 
-// source remembers an error of the reader itself.
+// source stores an error of the underlying reader.
 type source struct {
 	r   io.Reader
 	err error
@@ -94,7 +94,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// opened is what was decrypted. Each piece of it has been authenticated.
+// opened is a decrypted reader. Each piece of it has been authenticated.
 type opened struct {
 	io.Reader
 	from *source

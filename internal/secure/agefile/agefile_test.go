@@ -10,7 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 )
 
-// TestDecryptRefusesExpensivePassphrases, before it has allocated what they need.
+// TestDecryptRefusesExpensivePassphrases: a costly file is refused before memory is allocated for
+// it.
 func TestDecryptRefusesExpensivePassphrases(t *testing.T) {
 	is := is.New(t)
 	agefile.SetWorkFactor(1)
@@ -20,7 +21,7 @@ func TestDecryptRefusesExpensivePassphrases(t *testing.T) {
 	is.NoErr(w.Close())
 	_, err = agefile.Decrypt(bytes.NewReader(file.Bytes()), "some words")
 	is.NoErr(err)
-	costly := bytes.Replace(file.Bytes(), []byte(" 1\n"), []byte(" 19\n"), 1) // behind the salt
+	costly := bytes.Replace(file.Bytes(), []byte(" 1\n"), []byte(" 19\n"), 1) // after the salt
 	is.True(len(costly) > file.Len())
 	_, err = agefile.Decrypt(bytes.NewReader(costly), "some words")
 	is.Equal(errs.CodeOf(err), errs.Invalid)

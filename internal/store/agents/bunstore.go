@@ -24,7 +24,7 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit that changes agents.
@@ -78,7 +78,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // AfterCommit implements agents.Store.
 func (s *Store) AfterCommit(ctx context.Context, f func()) { bunx.AfterCommit(ctx, f) }
 
-// batch is how many apps one statement names.
+// batch is the number of apps in one statement.
 const batch = 500
 
 // Agents implements agents.Store.
@@ -173,7 +173,7 @@ func (s *Store) Update(
 	return a, nil
 }
 
-// DeleteApps implements agents.Store. The steps go with their runs.
+// DeleteApps implements agents.Store. The database deletes the steps with their runs.
 func (s *Store) DeleteApps(ctx context.Context, tenant string, apps []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_agents", "tc_agent_runs"} {
@@ -258,7 +258,7 @@ func (s *Store) Runs(
 	ctx context.Context, tenant, app, agent string, f agents.Filter, q paging.Query,
 ) (paging.Page[agents.Run], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	// at most 1,000 of each app are kept
+	// an app has at most 1,000
 	of := bunx.Part{Where: "r.tenant_id = $1 AND r.app_id = $2 AND r.agent = $3", Args: []any{tenant, app, agent}}
 	if f.State != "" {
 		of = of.And("r.state = @", string(f.State))

@@ -61,7 +61,7 @@ var (
 	selectSteps  = steps.Select(`WHERE tenant_id = $1 AND run_id = $2 ORDER BY n`)
 	beginRun     = `UPDATE tc_agent_runs SET lease = $1, attempts = $2, state = 'running', started_at = coalesce(started_at, $3), updated_at = $3
 		WHERE tenant_id = $4 AND id = $5 AND ended_at IS NULL RETURNING ` + runs.Names
-	// The last run of each agent: ids grow with time.
+	// The last run of each agent: ids increase with time.
 	selectLast = runs.Select(`WHERE tenant_id = $1 AND id IN (SELECT max(id) FROM tc_agent_runs ` +
 		`WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent)`)
 )
@@ -122,7 +122,7 @@ func (s *Store) Summaries(ctx context.Context, tenant, app string) (map[string]a
 		return n, err
 	})
 	for _, n := range counts {
-		if of, there := all[n.agent]; there { // a first one can have come meanwhile
+		if of, there := all[n.agent]; there { // an agent's first run may have been added since
 			of.Counts[n.state] = n.n
 		}
 	}
@@ -176,8 +176,8 @@ func (s *Store) Steps(ctx context.Context, tenant, run string) ([]agents.Step, e
 	return all, bunx.Err(err, aStep)
 }
 
-// fenced changes the row of a run that is Running with a lease, and nothing else in its transaction
-// if it is not.
+// fenced changes the row of a run that is Running with a lease. If it is not, it returns
+// errs.Conflict, so that the transaction changes nothing.
 func fenced(ctx context.Context, c bunx.Conn, tenant, id, lease, set string, args ...any) error {
 	n, err := c.Exec(ctx, `UPDATE tc_agent_runs SET `+set+
 		` WHERE tenant_id = $1 AND id = $2 AND lease = $3 AND state = 'running'`,

@@ -114,7 +114,7 @@ func testAgents(t *testing.T, s agents.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
 
-	again := full // a deploy replaces it, and it keeps its beginning
+	again := full // a deploy replaces it, except for its creation time
 	again.Definition.Model, again.CreatedAt = "n", tuesday.Add(time.Hour)
 	is.NoErr(s.PutAgents(ctx, "acme", []agents.Agent{again}))
 	got, err = s.Agent(ctx, "acme", "shop", "full")
@@ -296,7 +296,7 @@ func testSteps(t *testing.T, s agents.Store) {
 	is.NoErr(err)
 	is.Equal(len(all), 0)
 
-	both := answer // fieldtest wants one with all
+	both := answer // fieldtest needs one with all fields
 	both.CallID, both.Tool, both.Arguments, both.Result, both.Failed, both.Log, both.N =
 		"c", "t", "{}", "r", true, "l", 3
 	fieldtest.Full(t, both)
@@ -306,13 +306,13 @@ func testSteps(t *testing.T, s agents.Store) {
 	is.Equal(all[2], both)
 }
 
-// testFences: only who has the lease of a run writes to it.
+// testFences: only the holder of the lease writes to a run.
 func testFences(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", run(1, "shop", "a"))
 	_, err := s.Begin(ctx, "acme", id(1), "one", 1, monday)
 	is.NoErr(err)
-	r, err := s.Begin(ctx, "acme", id(1), "two", 2, tuesday) // the first one's has ended
+	r, err := s.Begin(ctx, "acme", id(1), "two", 2, tuesday) // the first lease has ended
 	is.NoErr(err)
 	is.Equal([]any{*r.StartedAt, r.Attempts}, []any{monday, 2})
 	step := agents.Step{Tenant: "acme", Run: id(1), N: 1, Kind: agents.ToolStep, StartedAt: monday}
@@ -328,7 +328,7 @@ func testFences(t *testing.T, s agents.Store) {
 	refused("acme", "one")
 	refused("evil", "two")
 	is.NoErr(s.AddStep(ctx, "acme", "two", "", step))
-	is.Equal(errs.CodeOf(s.AddStep(ctx, "acme", "two", "", step)), errs.Conflict) // there is one of this number
+	is.Equal(errs.CodeOf(s.AddStep(ctx, "acme", "two", "", step)), errs.Conflict) // a step with this number exists
 	text := "x"
 	is.NoErr(s.Settle(
 		ctx, "acme", id(1), "two", agents.Progress{State: agents.Done, Result: &text, EndedAt: &tuesday},

@@ -17,13 +17,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// what names an instruction in errors.
+// what is the name of an instruction in errors.
 const what = "AI instruction"
 
 // Store implements aiinstr.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Count implements aiinstr.Store.
@@ -108,7 +108,7 @@ func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging
 	}, key, q)
 }
 
-// maxSlugs is how many slugs Contents looks up with one statement; a text with more takes several.
+// maxSlugs is the most slugs that Contents looks up with one statement. For more it runs several.
 const maxSlugs = 10_000
 
 // Contents implements aiinstr.Store.
@@ -182,7 +182,7 @@ func (s *Store) Update(
 		if err := table.Restore(&i, &was); err != nil {
 			return err
 		}
-		i.Slug, i.OwnerID = was.Slug, was.OwnerID // an import changes them, an edit does not
+		i.Slug, i.OwnerID = was.Slug, was.OwnerID // an import changes them; an edit does not
 		n, err := table.Update(ctx, c, &i)
 		return bunx.Found(n, err, what)
 	})

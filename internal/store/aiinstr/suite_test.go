@@ -50,7 +50,7 @@ func testStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 	}
 }
 
-// id is the nth id.
+// id returns the nth id.
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 func instruction(n int, slug string) aiinstr.Instruction {
@@ -116,7 +116,7 @@ func testTakenSlug(t *testing.T, s aiinstr.Store) {
 	insert(t, s, instruction(3, "Tone"))
 	other := instruction(1, "tone")
 	other.Tenant = "evil"
-	insert(t, s, other) // the same id and slug in another tenant
+	insert(t, s, other) // with the same id and slug in another tenant
 }
 
 func testUpdate(t *testing.T, s aiinstr.Store) {
@@ -137,7 +137,7 @@ func testUpdate(t *testing.T, s aiinstr.Store) {
 	is.Equal(got, want)
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 5, Q: "ABOUT"})
 	is.NoErr(err)
-	is.Equal(page.Total, 1) // is searched as it is now
+	is.Equal(page.Total, 1) // a search finds the new texts
 
 	fault := errors.New("fault")
 	_, err = s.Update(ctx, "acme", id(1), func(i *aiinstr.Instruction) error {
@@ -252,8 +252,8 @@ func testParallelEdits(t *testing.T, s aiinstr.Store) {
 func testPages(t *testing.T, s aiinstr.Store) {
 	ctx := t.Context()
 	for n := range 25 {
-		i := instruction(n, fmt.Sprintf("Slug-%02d", n*7%25))    // no column is in the order of another one
-		i.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // ties, which the id breaks
+		i := instruction(n, fmt.Sprintf("Slug-%02d", n*7%25))    // no two columns have the same order
+		i.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // equal times, which are ordered by id
 		i.UpdatedAt = monday.Add(time.Duration(n%4) * 24 * time.Hour)
 		insert(t, s, i)
 	}
@@ -299,7 +299,7 @@ func testContents(t *testing.T, s aiinstr.Store) {
 	_, err = s.Contents(ctx, "acme", []string{"a", "b"}, 23)
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	many := []string{"c"}
-	for n := range 25_000 { // more than a statement takes
+	for n := range 25_000 { // more than fit one statement
 		many = append(many, fmt.Sprintf("x%d", n))
 	}
 	got, err = s.Contents(ctx, "acme", append(many, "a"), 24)
@@ -375,7 +375,7 @@ func testRenameOwners(t *testing.T, s aiinstr.Store) {
 	got, err := s.Get(ctx, "acme", "a")
 	is.NoErr(err)
 	is.Equal(got.OwnerID, "Joe")
-	is.Equal(got.UpdatedAt, monday) // nobody has changed it
+	is.Equal(got.UpdatedAt, monday) // a new owner is not a change
 }
 
 func testCanceled(t *testing.T, s aiinstr.Store) {

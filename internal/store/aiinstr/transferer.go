@@ -44,8 +44,8 @@ func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[s
 	return ids, bunx.Err(bunx.ScanMap(rows, err, ids), what)
 }
 
-// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it,
-// so those of yield give way first: an id is a slug that nothing else can have.
+// PutAll implements aiinstr.Store. A row can take the slug of another row that is written with it.
+// So the rows in yield first get their ids as slugs, which no other row can have.
 func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruction, yield []string) error {
 	if len(all) == 0 {
 		return nil

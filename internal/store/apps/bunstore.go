@@ -22,7 +22,7 @@ type Store struct {
 	db *bun.DB
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{draftstore.New(db, draftstore.Noun[apps.App]{
 		Kind: apps.Kind, Name: noun, Article: "An app",
@@ -32,8 +32,8 @@ func New(db *bun.DB) *Store {
 	}), db}
 }
 
-// Notify makes the store call changed after each commit that changes rows of apps or shares. Views
-// and favorites are none.
+// Notify makes the store call changed after each commit that changes rows of apps or shares, but
+// not after changes of views and favorites.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.rows.Notify(changed)
 	return s
@@ -41,7 +41,7 @@ func (s *Store) Notify(changed func(tenant string)) *Store {
 
 const noun = "App"
 
-// columns are those of an app alone. What has Keep is not overwritten by an import.
+// columns are those that only apps have. An import does not overwrite columns with Keep.
 var columns = []bunx.Column[apps.App]{
 	{Name: "type", Field: func(a *apps.App) any { return (*string)(&a.Type) }},
 	{Name: "defn", Field: func(a *apps.App) any { return bunx.JSON(&a.Defn) }},
@@ -69,8 +69,8 @@ func (s *Store) AwaitOwner(ctx context.Context, tenant string, ids []string) err
 	})
 }
 
-// Using implements apps.Store. Tags and datasets are seldom deleted, so all apps that have some are
-// read.
+// Using implements apps.Store. Tags and datasets are seldom deleted, so it reads all apps that have
+// any.
 func (s *Store) Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(

@@ -41,7 +41,7 @@ func testPages(t *testing.T, s apps.Store) {
 	var all []apps.App
 	for n := range 25 {
 		a := newApp(n, fmt.Sprintf("s%02d", n))
-		a.Name = fmt.Sprintf("name %02d", n/2) // ties, which the id breaks
+		a.Name = fmt.Sprintf("name %02d", n/2) // equal names, which are ordered by id
 		if n%2 == 1 {
 			a.Name = strings.ToUpper(a.Name) // case does not matter
 		}
@@ -102,8 +102,8 @@ func testPages(t *testing.T, s apps.Store) {
 	}
 }
 
-// testVisible compares pages with those of a list in memory, for apps with owners, shares, drafts
-// and deletions at random.
+// testVisible compares pages with those of a list in memory, for apps with random owners, shares,
+// drafts and deletions.
 func testVisible(t *testing.T, s apps.Store) {
 	is, random := is.New(t), rand.New(rand.NewPCG(10, 2026))
 	const apart = 60
@@ -180,8 +180,7 @@ func testVisible(t *testing.T, s apps.Store) {
 	}
 }
 
-// comparePages reads all pages by cursor, and again from the end, and compares them with what the
-// list has.
+// comparePages reads all pages by cursor, forwards and backwards, and compares them with the list.
 func comparePages(
 	t *testing.T, page func(context.Context, paging.Query) (paging.Page[apps.App], error), sort string,
 	limit int, want []apps.App,
@@ -207,7 +206,7 @@ func comparePages(
 	}
 }
 
-// testManyPrincipals: a viewer in very many teams sees what each of them sees.
+// testManyPrincipals: a viewer in very many teams sees what each team sees.
 func testManyPrincipals(t *testing.T, s apps.Store) {
 	is := is.New(t)
 	mia, red := newApp(2, "b"), newApp(3, "c")

@@ -27,7 +27,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// Principals returns the ids of those whom the tenants of an empty Store have.
+// Principals returns the ids of the principals in the tenants of an empty Store.
 func Principals() []string { return []string{"jo", "mia", "red", "blue", "green"} }
 
 // testStore runs all checks. open returns an empty Store whose database has the tenants acme and
@@ -70,7 +70,7 @@ func testStore(t *testing.T, open func(t *testing.T) apps.Store) {
 	}
 }
 
-// id is the nth id.
+// id returns the nth id.
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 func at(n int) apps.Lookup { return apps.Lookup{ID: id(n)} }
@@ -87,7 +87,7 @@ func newApp(n int, slug string) apps.App {
 	return a
 }
 
-// newDraft is the nth row, a draft of an app.
+// newDraft returns the nth row, a draft of an app.
 func newDraft(n, of int, slug string) apps.App {
 	a, original := newApp(n, slug), id(of)
 	a.EditingID = &original
@@ -134,7 +134,7 @@ func ids(all []apps.App) (ids []string) {
 	return ids
 }
 
-// numbered are the nth ids.
+// numbered returns the ids with some numbers.
 func numbered(ns ...int) (ids []string) {
 	for _, n := range ns {
 		ids = append(ids, id(n))
@@ -174,7 +174,7 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 		want.Tenant, want.ID, want.OwnerID, want.LibraryID, want.CreatedAt, want.UpdatedAt =
 			"acme", id(n), "jo", id(100+n), monday, tuesday
 		if n == 0 {
-			fieldtest.Full(t, want, "EditingID", "DeletedAt") // the draft has the one, testDeleted the other
+			fieldtest.Full(t, want, "EditingID", "DeletedAt") // the draft has EditingID; testDeleted has DeletedAt
 		}
 		insert(t, s, want)
 		got, err := s.Get(ctx, "acme", at(n))
@@ -187,7 +187,7 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 	}
 	got, err := s.Get(ctx, "acme", apps.Lookup{Owner: "jo", Slug: slug})
 	is.NoErr(err)
-	is.Equal(got.ID, id(0)) // and not the draft
+	is.Equal(got.ID, id(0)) // not the draft
 	for n := range 3 {
 		got, err := s.Get(ctx, "acme", apps.Lookup{Library: id(100 + n)})
 		is.NoErr(err)
@@ -208,7 +208,7 @@ func testSlugs(t *testing.T, s apps.Store) {
 	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", newApp(5, "a"))), errs.Conflict)
 	owner, tenant := newApp(6, "a"), newApp(1, "a")
 	owner.OwnerID, tenant.Tenant = "mia", "evil"
-	insert(t, s, owner, tenant, newDraft(7, 1, "a")) // free for another owner, another tenant and a draft
+	insert(t, s, owner, tenant, newDraft(7, 1, "a")) // not taken for another owner, another tenant and a draft
 	_, err := s.Update(t.Context(), "acme", at(4), func(a *apps.App) error {
 		a.Slug = newApp(0, "a").Slug
 		return nil
@@ -236,7 +236,7 @@ func testUpdate(t *testing.T, s apps.Store) {
 	got, err := s.Update(ctx, "acme", apps.Lookup{Owner: "jo", Slug: "a"}, func(a *apps.App) error {
 		is.Equal(*a, newApp(1, "a"))
 		*a = want
-		// stay
+		// these do not change
 		a.Tenant, a.ID, a.LibraryID, a.EditingID, a.Shared, a.CreatedAt =
 			"evil", id(9), id(9), &a.LibraryID, true, tuesday
 		return nil
@@ -249,7 +249,7 @@ func testUpdate(t *testing.T, s apps.Store) {
 	for _, v := range []apps.Viewer{{All: true}, {Principals: []string{"jo"}}} {
 		page, err := s.Page(ctx, "acme", v, paging.Query{Limit: 5, Q: "NAME B"})
 		is.NoErr(err)
-		is.Equal(page.Total, 1) // is searched as it is now
+		is.Equal(page.Total, 1) // a search finds the new texts
 	}
 
 	fault := errors.New("fault")
@@ -265,8 +265,8 @@ func testUpdate(t *testing.T, s apps.Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
-// testHold: a principal who is held may become an owner. That it cannot be removed meanwhile,
-// testNoOwner shows with Insert.
+// testHold: a principal that is held may become an owner. testNoOwner checks with Insert that it
+// cannot be removed at the same time.
 func testHold(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newApp(1, "a"))
@@ -296,7 +296,7 @@ func testDeleted(t *testing.T, s apps.Store) {
 	for at, want := range map[apps.Lookup]string{
 		{ID: id(1)}: "", {ID: id(1), Deleted: true}: id(1), {ID: id(3)}: id(3), {ID: id(3), Deleted: true}: "",
 		{Library: newApp(1, "").LibraryID}: "", {Library: newApp(1, "").LibraryID, Deleted: true}: id(1),
-		// the one that was deleted last
+		// the most recently deleted one
 		{Owner: "jo", Slug: "a"}: id(3), {Owner: "jo", Slug: "a", Deleted: true}: id(2),
 	} {
 		got, err := s.Get(ctx, "acme", at)
@@ -344,7 +344,7 @@ func testDeleted(t *testing.T, s apps.Store) {
 	is.Equal(got, newApp(1, "a"))
 }
 
-// testOneDraft: of several inserts at once one succeeds.
+// testOneDraft: one of several concurrent inserts succeeds.
 func testOneDraft(t *testing.T, s apps.Store) {
 	is := is.New(t)
 	insert(t, s, newApp(1, "a"), newApp(2, "b"))
@@ -393,7 +393,7 @@ func testOneDraft(t *testing.T, s apps.Store) {
 	}
 	_, err = s.Remove(t.Context(), "acme", numbered(20))
 	is.NoErr(err)
-	insert(t, s, newDraft(21, 2, "b")) // another one
+	insert(t, s, newDraft(21, 2, "b")) // a draft of another app
 }
 
 func testDrafts(t *testing.T, s apps.Store) {
@@ -402,7 +402,7 @@ func testDrafts(t *testing.T, s apps.Store) {
 	theirs.OwnerID = "mia"
 	insert(t, s, newApp(1, "a"), newApp(2, "b"), theirs, deleted)
 	b, c := newDraft(12, 2, "b"), newDraft(13, 3, "c")
-	b.Name, c.OwnerID = "alpha", "mia" // before the others by its own name
+	b.Name, c.OwnerID = "alpha", "mia" // first by its name
 	insert(t, s, newDraft(11, 1, "a"), b, c, newDraft(14, 4, "d"))
 	trash(t, s, 4, tuesday)
 	share(t, s, 2, "red", shares.Use)
@@ -432,7 +432,7 @@ func testDrafts(t *testing.T, s apps.Store) {
 	is.Equal(all[0], b)
 	page, err := s.Page(ctx, "acme", apps.Viewer{All: true}, paging.Query{Limit: 9})
 	is.NoErr(err)
-	is.Equal(ids(page.Rows), numbered(1, 2, 3)) // no draft
+	is.Equal(ids(page.Rows), numbered(1, 2, 3)) // without the draft
 	owned, err := s.OwnedDrafts(ctx, "acme", "jo")
 	is.NoErr(err)
 	is.Equal(ids(owned), numbered(11, 12, 14))

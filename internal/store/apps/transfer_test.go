@@ -30,7 +30,7 @@ func testSome(t *testing.T, s apps.Store) {
 	few, meter := paging.WithBatch(ctx, 1)
 	some, err = s.Some(few, "acme", numbered(1, 2))
 	is.NoErr(err)
-	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // those that are left out may be asked for again
+	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // the caller may request the others again
 	for name, read := range map[string]func(context.Context, string, []string) ([]apps.App, error){
 		"Some":     s.Some,
 		"Heads":    s.Heads,
@@ -39,7 +39,7 @@ func testSome(t *testing.T, s apps.Store) {
 		none, err := read(ctx, "acme", nil)
 		is.NoErr(err)
 		is.Equal(len(none), 0)
-		all, err := read(ctx, "acme", numbered(3, 2, 7, 1)) // the draft and the deleted one, too
+		all, err := read(ctx, "acme", numbered(3, 2, 7, 1)) // including the draft and the deleted app
 		is.NoErr(err)
 		slices.SortFunc(all, func(a, b apps.App) int { return strings.Compare(a.ID, b.ID) })
 		is.Equal(ids(all), numbered(1, 2, 3))
@@ -51,7 +51,7 @@ func testSome(t *testing.T, s apps.Store) {
 	is.Equal(libraries, map[string]bool{library(1): true, library(2): true, library(3): true})
 	exist, err := s.Exist(ctx, "acme", numbered(1, 2, 3, 7))
 	is.NoErr(err)
-	// the draft and the deleted one, too
+	// including the draft and the deleted app
 	is.Equal(exist, map[string]bool{numbered(1)[0]: true, numbered(2)[0]: true, numbered(3)[0]: true})
 	none, err := s.Slugs(ctx, "acme", nil)
 	is.NoErr(err)
@@ -125,7 +125,7 @@ func testPutAll(t *testing.T, s apps.Store) {
 		&text, &text, &tuesday, &tuesday, tuesday
 	over.Datasets, over.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	put := over
-	// stay
+	// these do not change
 	put.CreatedAt, put.LibraryID, put.EditingID, put.DeletedAt, put.Base = tuesday, id(77), &text, &tuesday, "other"
 	put.WebhookSecret = "other"
 	is.NoErr(s.PutAll(ctx, "acme", []apps.App{put, fresh}, numbered(1)))
@@ -177,7 +177,7 @@ func testRemove(t *testing.T, s apps.Store) {
 		share(t, s, n, "mia", shares.Use)
 	}
 	trash(t, s, 3, tuesday)
-	gone, err := s.Remove(ctx, "acme", numbered(3, 1, 9, 12)) // with a deleted app, one that is not there, and a draft
+	gone, err := s.Remove(ctx, "acme", numbered(3, 1, 9, 12)) // with a deleted app, a missing one, and a draft
 	is.NoErr(err)
 	slices.SortFunc(gone, func(a, b apps.App) int { return strings.Compare(a.ID, b.ID) })
 	is.Equal(ids(gone), numbered(1, 3, 11, 12))
@@ -204,7 +204,7 @@ func testSetShared(t *testing.T, s apps.Store) {
 	shared := func(n int) bool {
 		a, err := s.Get(ctx, "acme", at(n))
 		is.NoErr(err)
-		is.Equal(a.UpdatedAt, monday) // nobody has changed it
+		is.Equal(a.UpdatedAt, monday) // a new owner is not a change
 		return a.Shared
 	}
 	is.NoErr(s.SetShared(ctx, "acme", numbered(1, 2)))
@@ -251,7 +251,7 @@ func testReassignRenames(t *testing.T, s apps.Store) {
 	is.Equal(*moved[4].Slug, "a") // a draft keeps its slug
 	page, err := s.Page(ctx, "acme", apps.Viewer{All: true}, paging.Query{Limit: 5, Q: "a-3"})
 	is.NoErr(err)
-	is.Equal(page.Total, 1) // is searched by its new slug
+	is.Equal(page.Total, 1) // a search finds its new slug
 }
 
 func owners(t *testing.T, s apps.Store, tenant string) string {
@@ -283,7 +283,7 @@ func testRenameUsers(t *testing.T, s apps.Store) {
 			lockedBy = *got.Lock.LockedBy
 		}
 		is.Equal([2]string{got.OwnerID, lockedBy}, want)
-		is.Equal(got.EditingID != nil, n == 2) // a draft stays one
-		is.Equal(got.UpdatedAt, monday)        // nobody has changed it
+		is.Equal(got.EditingID != nil, n == 2) // a draft is still a draft
+		is.Equal(got.UpdatedAt, monday)        // a new name of the owner is not a change
 	}
 }

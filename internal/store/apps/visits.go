@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// account is that of the user $2.
+// account is the account of the user $2.
 var account = bunx.Account("$2")
 
 // Favorites implements apps.Store.
@@ -66,8 +66,8 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 	})
 }
 
-// AddViews implements apps.Store. Rows are written in the order of their keys, so that two at once
-// do not deadlock.
+// AddViews implements apps.Store. Rows are written in the order of their keys, so that concurrent
+// calls do not deadlock.
 func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View]apps.Views) error {
 	if len(views) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (s *Store) UsesBy(ctx context.Context, tenant string, usernames []string) (
 	return s.uses(ctx, tenant, "username", slices.Collect(maps.Values(accounts)))
 }
 
-// ofAccounts are the tables of what users have of apps.
+// ofAccounts are the tables of rows that belong to users and apps.
 var ofAccounts = []string{"tc_app_favorites", "tc_app_visits", "tc_app_views"}
 
 // RenameAccounts implements apps.Store.
@@ -177,7 +177,7 @@ func (s *Store) uses(ctx context.Context, tenant, column string, values []string
 	return u, err
 }
 
-// Recent implements apps.Store. It follows the index of visits as far as it needs to.
+// Recent implements apps.Store. It reads the index of visits only as far as necessary.
 func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.Viewer, n int) ([]apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	sees, args := "", []any{tenant, username, n}

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/shares"
 )
 
-// favorites are the numbers from 1 to 4 of the apps that a user has marked.
+// favorites returns the numbers from 1 to 4 of a user's favorite apps.
 func favorites(t *testing.T, s apps.Store, tenant, user string) (marked []int) {
 	t.Helper()
 	all, err := s.Favorites(t.Context(), tenant, user, numbered(1, 2, 3, 4))
@@ -36,14 +36,14 @@ func testFavorites(t *testing.T, s apps.Store) {
 	theirs.Tenant = "evil"
 	insert(t, s, theirs)
 	trash(t, s, 3, tuesday)
-	for _, n := range []int{1, 12, 1} { // a draft's mark is that of its app, a second one the same
+	for _, n := range []int{1, 12, 1} { // a favorite draft is a favorite of its app; a second call changes nothing
 		is.Equal(mark("acme", "jo", n, true), errs.CodeOf(nil))
 	}
 	is.Equal(mark("acme", "mia", 2, true), errs.CodeOf(nil))
 	is.Equal(mark("acme", "jo", 3, true), errs.NotFound)
 	is.Equal(mark("acme", "jo", 9, true), errs.NotFound)
 	is.Equal(mark("acme", "nobody", 1, true), errs.Forbidden)
-	is.Equal(mark("evil", "jo", 2, true), errs.NotFound) // of another tenant
+	is.Equal(mark("evil", "jo", 2, true), errs.NotFound) // an app of another tenant
 	is.Equal(mark("evil", "jo", 1, false), errs.CodeOf(nil))
 	is.Equal(favorites(t, s, "acme", "jo"), []int{1, 2})
 	is.Equal(favorites(t, s, "acme", "mia"), []int{2})
@@ -53,7 +53,7 @@ func testFavorites(t *testing.T, s apps.Store) {
 	is.Equal(len(none), 0)
 
 	is.Equal(mark("acme", "jo", 12, false), errs.CodeOf(nil))
-	is.Equal(mark("acme", "jo", 2, false), errs.CodeOf(nil)) // it has none
+	is.Equal(mark("acme", "jo", 2, false), errs.CodeOf(nil)) // it is not a favorite
 	is.Equal(favorites(t, s, "acme", "jo"), []int{1})
 	is.Equal(favorites(t, s, "acme", "mia"), []int{2})
 	_, err = s.Remove(ctx, "acme", numbered(1))
@@ -75,7 +75,7 @@ func testViews(t *testing.T, s apps.Store) {
 		add("acme", map[apps.View]apps.Views{
 			of(1, "jo", "2026-11-16"): {N: 2, Last: monday}, of(1, "mia", "2026-11-16"): {N: 1, Last: monday},
 			of(1, "jo", "2026-11-17"): {N: 3, Last: tuesday}, of(2, "jo", "2026-11-16"): {N: 5, Last: monday},
-			// are not there
+			// neither exists
 			of(9, "jo", "2026-11-16"): {N: 7, Last: monday}, of(1, "nobody", "2026-11-16"): {N: 7, Last: monday},
 		})
 	}
@@ -157,7 +157,7 @@ func testRecent(t *testing.T, s apps.Store) {
 		visit(n, "jo", monday.Add(time.Duration(n)*time.Minute))
 	}
 	visit(1, "jo", tuesday)
-	visit(1, "jo", monday) // that was written late changes nothing
+	visit(1, "jo", monday) // a late write of an earlier visit changes nothing
 	visit(4, "mia", monday)
 	trash(t, s, 5, tuesday)
 	jo, all := apps.Viewer{Principals: []string{"jo", "red"}}, apps.Viewer{All: true}

@@ -22,7 +22,7 @@ type Store struct {
 	db *bun.DB
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{draftstore.New(db, draftstore.Noun[assistants.Assistant]{
 		Kind: assistants.Kind, Name: noun, Article: "An assistant",
@@ -34,7 +34,7 @@ func New(db *bun.DB) *Store {
 
 const noun = "Assistant"
 
-// columns are those of an assistant alone.
+// columns are those that only assistants have.
 var columns = []bunx.Column[assistants.Assistant]{
 	{Name: "instructions", Field: func(a *assistants.Assistant) any { return &a.Instructions }},
 	{Name: "welcome", Field: func(a *assistants.Assistant) any { return &a.Welcome }},
@@ -49,8 +49,8 @@ var columns = []bunx.Column[assistants.Assistant]{
 	{Name: "secrets_at", Field: func(a *assistants.Assistant) any { return bunx.TimeOrNull(&a.SecretsAt) }},
 }
 
-// Using implements assistants.Store. What assistants know is seldom deleted, so all that know
-// something are read.
+// Using implements assistants.Store. The knowledge of assistants is seldom deleted, so it reads all
+// assistants that have any.
 func (s *Store) Using(ctx context.Context, tenant string, some []entity.Key) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(

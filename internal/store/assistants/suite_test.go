@@ -24,7 +24,7 @@ var at = time.Date(2026, 11, 20, 20, 31, 0, 123456000, time.UTC)
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// assistant returns one with something in every field.
+// assistant returns an assistant with a value in every field.
 func assistant(n int, owner, slug string) assistants.Assistant {
 	text, folder := "text", id(900)
 	return assistants.Assistant{
@@ -70,7 +70,7 @@ func roundTrip(t *testing.T, is *is.I, s assistants.Store) {
 		return nil
 	})
 	is.NoErr(err)
-	a.Instructions, a.Skills, a.Welcome = "Be brief.", nil, nil // what else was set is put back
+	a.Instructions, a.Skills, a.Welcome = "Be brief.", nil, nil // other fields are reset
 	is.Equal(got.Version(), a.Version())
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", assistant(2, "jo", "one"))), errs.Conflict)
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", assistant(2, "nobody", "two"))), errs.Forbidden)
@@ -81,7 +81,7 @@ func roundTrip(t *testing.T, is *is.I, s assistants.Store) {
 	_, err = s.Get(ctx, "acme", drafts.Lookup{ID: a.ID})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Get(ctx, "acme", drafts.Lookup{ID: a.ID, Deleted: true})
-	is.Equal(errs.CodeOf(err), errs.NotFound) // nothing is kept
+	is.Equal(errs.CodeOf(err), errs.NotFound) // nothing is stored
 }
 
 func pages(t *testing.T, is *is.I, s assistants.Store) {
@@ -132,7 +132,7 @@ func draftsOf(t *testing.T, is *is.I, s assistants.Store) {
 		return d
 	}
 	is.NoErr(s.Insert(ctx, "acme", draft(2)))
-	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", draft(3))), errs.Conflict) // there is one
+	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", draft(3))), errs.Conflict) // the assistant has a draft
 	got, err := s.Draft(ctx, "acme", a.ID)
 	is.NoErr(err)
 	is.Equal(got, draft(2))
@@ -150,7 +150,7 @@ func draftsOf(t *testing.T, is *is.I, s assistants.Store) {
 	is.Equal(page.Total, 1)
 	gone, err := s.Remove(ctx, "acme", []string{a.ID})
 	is.NoErr(err)
-	is.Equal(len(gone), 2) // the draft goes, too
+	is.Equal(len(gone), 2) // the draft is removed, too
 }
 
 func owners(t *testing.T, is *is.I, s assistants.Store) {
@@ -172,7 +172,7 @@ func owners(t *testing.T, is *is.I, s assistants.Store) {
 func imports(t *testing.T, is *is.I, s assistants.Store) {
 	ctx, a, b := t.Context(), assistant(1, "jo", "one"), assistant(2, "jo", "two")
 	is.NoErr(s.PutAll(ctx, "acme", []assistants.Assistant{a, b}, nil))
-	*a.Slug, *b.Slug, a.Name = "two", "one", "Other" // they swap slugs
+	*a.Slug, *b.Slug, a.Name = "two", "one", "Other" // they exchange slugs
 	is.NoErr(s.PutAll(ctx, "acme", []assistants.Assistant{a, b}, []string{a.ID, b.ID}))
 	some, err := s.Slugs(ctx, "acme", []drafts.Lookup{{Owner: "jo", Slug: "two"}})
 	is.NoErr(err)

@@ -14,17 +14,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// chunksPerDelete is how many chunks Delete removes with one transaction: SQLite visits every page
-// of them, and nobody else writes meanwhile.
+// chunksPerDelete is the number of chunks that Delete removes in one transaction. SQLite reads all
+// their pages, and other writers wait for it.
 const chunksPerDelete = 16
 
 // Store implements blobs.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// Create implements blobs.Store. Nothing is written before the first chunk is full.
+// Create implements blobs.Store. The first write to the database is that of the first full chunk.
 func (s *Store) Create(ctx context.Context, tenant, id string, limit int64, at time.Time) (blobs.Writer, error) {
 	return &writer{s: s, ctx: ctx, tenant: tenant, id: id, limit: limit, at: at}, nil
 }
@@ -42,8 +42,8 @@ func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 	return &reader{SectionReader: io.NewSectionReader(chunks, 0, info.Size), chunks: chunks}, nil
 }
 
-// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed
-// in several transactions. If Delete is interrupted, Sweep removes the rest.
+// Delete implements blobs.Store. It hides a blob of many chunks with the first transaction, and
+// removes it in several. If Delete is interrupted, Sweep removes the rest.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	for {
 		done := false
@@ -57,8 +57,8 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// deleteIncomplete removes a blob as Delete does, unless it is complete or becomes so meanwhile,
-// and reports whether it did.
+// deleteIncomplete removes a blob as Delete does, unless it is complete, and reports whether it
+// did.
 func (s *Store) deleteIncomplete(ctx context.Context, tenant, id string) (deleted bool, err error) {
 	for {
 		done := false
@@ -84,8 +84,8 @@ func (s *Store) deleteIncomplete(ctx context.Context, tenant, id string) (delete
 	}
 }
 
-// deleteChunks deletes the last chunks of a blob, and reports whether they were the last ones, with
-// which the blob goes.
+// deleteChunks deletes the last chunks of a blob. It reports whether no chunks remain; the blob is
+// then deleted, too.
 func deleteChunks(ctx context.Context, c bunx.Conn, tenant, id string) (done bool, err error) {
 	n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
 			SELECT number FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 ORDER BY number DESC LIMIT $3)`,

@@ -42,7 +42,7 @@ func TestMemory(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) { blobstest.TestMemory(t, bunstore.New(open(t))) })
 }
 
-// TestJoinsTransaction: in a transaction everything of a blob lands or goes with it.
+// TestJoinsTransaction: the blob is committed or rolled back with its transaction.
 func TestJoinsTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -53,7 +53,7 @@ func TestJoinsTransaction(t *testing.T) {
 					ctx, s, "acme", "a", math.MaxInt64, time.Now(), bytes.NewReader(make([]byte, 3<<20)),
 				)
 				is.NoErr(err)
-				r, err := s.Open(ctx, "acme", "a") // the transaction sees its own blob
+				r, err := s.Open(ctx, "acme", "a") // visible in the transaction
 				is.NoErr(err)
 				n, err := io.Copy(io.Discard, r)
 				is.NoErr(err)
@@ -70,7 +70,7 @@ func TestJoinsTransaction(t *testing.T) {
 }
 
 // TestAbortAfterCommit: a Commit whose transaction fails leaves the chunks that were written before
-// it, and Abort removes them.
+// it. Abort removes them.
 func TestAbortAfterCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
@@ -93,8 +93,8 @@ func TestAbortAfterCommit(t *testing.T) {
 	})
 }
 
-// TestAbortInTransaction removes also a blob that the transaction has committed: who passes over an
-// error commits the rest.
+// TestAbortInTransaction: Abort also removes a blob that was committed in the same transaction. A
+// caller that ignores an error commits the rest.
 func TestAbortInTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// reader implements blobs.Reader: io.SectionReader makes Read and Seek out of chunks.ReadAt.
+// reader implements blobs.Reader. io.SectionReader implements Read and Seek with chunks.ReadAt.
 type reader struct {
 	*io.SectionReader
 	chunks *chunks
@@ -28,7 +28,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// chunks reads a blob at any place and keeps the chunk it read last.
+// chunks reads a blob at any offset and keeps the chunk it read last.
 type chunks struct {
 	s      *Store
 	ctx    context.Context
@@ -37,12 +37,12 @@ type chunks struct {
 
 	mu     sync.Mutex
 	closed bool
-	number int // of the chunk in buf; -1 for none
+	number int // of the chunk in buf, or -1
 	buf    chunk
 }
 
-// chunk is a column of bytes, read into the same memory again. The driver's own slice is copied
-// once, not twice.
+// chunk is a column of bytes that is scanned into the same memory each time. The driver's slice is
+// copied once, not twice.
 type chunk []byte
 
 // Scan implements sql.Scanner.
@@ -55,7 +55,8 @@ func (c *chunk) Scan(src any) error {
 	return nil
 }
 
-// ReadAt implements io.ReaderAt. io.SectionReader keeps off within the blob, and p.
+// ReadAt implements io.ReaderAt. io.SectionReader ensures that off and the length of p are within
+// the blob.
 func (c *chunks) ReadAt(p []byte, off int64) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +73,7 @@ func (c *chunks) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// load reads the chunk with this number, unless it is there already.
+// load reads the chunk with this number, unless it is the current one.
 func (c *chunks) load(number int) error {
 	if c.closed {
 		return fs.ErrClosed

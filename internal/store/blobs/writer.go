@@ -23,10 +23,10 @@ type writer struct {
 	at         time.Time
 
 	buf    []byte // of the chunk that is not full yet
-	size   int64  // with buf
-	chunks int    // without buf
-	begun  bool   // there is a row of ours to remove
-	err    error  // the first one; it stays
+	size   int64  // including buf
+	chunks int    // number, without that in buf
+	begun  bool   // a row was written that Abort must remove
+	err    error  // the first error, which all calls return
 }
 
 // Write implements blobs.Writer.
@@ -62,7 +62,7 @@ func (w *writer) Commit(ctx context.Context) (blobs.Info, error) {
 	return blobs.Info{ID: w.id, Size: w.size, Chunks: w.chunks}, nil
 }
 
-// flush writes the chunk that is in buf.
+// flush writes the chunk in buf.
 func (w *writer) flush(ctx context.Context, c bunx.Conn) error {
 	if err := w.begin(ctx, c); err != nil || len(w.buf) == 0 {
 		return err
@@ -74,7 +74,7 @@ func (w *writer) flush(ctx context.Context, c bunx.Conn) error {
 	return bunx.Err(err, "Blob")
 }
 
-// begin writes the row that no reader sees yet.
+// begin writes the row, which readers cannot see yet.
 func (w *writer) begin(ctx context.Context, c bunx.Conn) error {
 	if w.begun {
 		return nil
@@ -85,7 +85,7 @@ func (w *writer) begin(ctx context.Context, c bunx.Conn) error {
 	return bunx.Err(err, "Blob")
 }
 
-// complete writes the last chunk and shows the blob to readers.
+// complete writes the last chunk and makes the blob visible to readers.
 func (w *writer) complete(ctx context.Context, c bunx.Conn) error {
 	if err := w.flush(ctx, c); err != nil {
 		return err
@@ -102,10 +102,10 @@ func (w *writer) Abort() {
 		return
 	}
 	if _, c := bunx.For(w.ctx, w.s.db, w.tenant); c.InTx() {
-		_ = w.s.Delete(w.ctx, w.tenant, w.id) // a transaction in which it fails cannot be committed, or it is Sweep's
+		_ = w.s.Delete(w.ctx, w.tenant, w.id) // else the transaction cannot be committed, or Sweep removes it
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
 	defer cancel()
-	_, _ = w.s.deleteIncomplete(ctx, w.tenant, w.id) // else it is Sweep's
+	_, _ = w.s.deleteIncomplete(ctx, w.tenant, w.id) // else Sweep removes it
 }

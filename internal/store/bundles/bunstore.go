@@ -18,7 +18,7 @@ import (
 // Store implements bundles.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Count implements bundles.Store.
@@ -31,13 +31,13 @@ type bundle struct {
 	bundles.Bundle
 	label string // as it is stored
 
-	entries, data int // of measured: their number, and the bytes of their data
+	entries, data int // of measured: number of entries, and bytes of their data
 }
 
-// entryBytes is about how many bytes an entry takes beside its data.
+// entryBytes is the approximate size of an entry without its data.
 const entryBytes = 384
 
-// bytes returns about how many bytes the entries take.
+// bytes returns the approximate size of the entries.
 func (r bundle) bytes() int { return r.entries*entryBytes + r.data }
 
 func (r bundle) bundle() bundles.Bundle { return r.Bundle }
@@ -59,7 +59,7 @@ var columns = []bunx.Column[bundle]{
 // table has the columns of a bundle.
 var table = bunx.NewTable("tc_bundles", "b", columns)
 
-// measured has the size of a bundle's entries, too.
+// measured also has the size of a bundle's entries.
 var measured = bunx.NewTable("tc_bundles", "b", append(slices.Clone(columns),
 	bunx.Column[bundle]{Read: bunx.Total("bundle_entries", "= b.id"), Field: func(b *bundle) any { return &b.entries }},
 	bunx.Column[bundle]{Read: bunx.Total("bundle_data", "= b.id"), Field: func(b *bundle) any { return &b.data }}))
@@ -146,7 +146,7 @@ func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (bundles.Bu
 	return one[0], addEntries(ctx, c, tenant, one, paging.NewWholeMeter(ctx))
 }
 
-// fitting returns of how many bundles the entries fill a page, at least of one.
+// fitting returns the number of bundles whose entries fill a page, at least 1.
 func fitting(ctx context.Context, some []bundle) (int, error) {
 	meter := paging.NewMeter(ctx)
 	for i, b := range some {
@@ -157,7 +157,7 @@ func fitting(ctx context.Context, some []bundle) (int, error) {
 	return len(some), nil
 }
 
-// addEntries reads the entries of bundles into them, with one statement.
+// addEntries reads the entries of bundles with one statement.
 func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle, meter *paging.Meter) error {
 	if len(some) == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging
 		}
 	}
 	page := paging.Map(found, bundle.bundle)
-	return page, addEntries(ctx, c, tenant, page.Rows, nil) // fitting has counted them
+	return page, addEntries(ctx, c, tenant, page.Rows, nil) // fitting has counted their bytes
 }
 
 // All implements bundles.Store.
@@ -244,7 +244,7 @@ func (s *Store) Update(
 		if err := table.Restore(&row, &was); err != nil {
 			return err
 		}
-		row.Entries = was.Entries // they have a table of their own
+		row.Entries = was.Entries // they are in another table
 		b = row.Bundle
 		_, err := table.Update(ctx, c, &row)
 		return bunx.Err(err, slugTaken)

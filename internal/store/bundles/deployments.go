@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// batch is how many deployments one statement writes.
+// batch is the number of deployments that one statement writes.
 const batch = 500
 
 // deployment is a row of tc_deployments.
@@ -19,8 +19,8 @@ type deployment struct {
 	bundles.Deployment
 }
 
-// deploymentTable has the columns of a deployment. Whoever reads knows the tenant, the source and
-// the bundle.
+// deploymentTable has the columns of a deployment. Readers pass the tenant, the source and the
+// bundle.
 var deploymentTable = bunx.NewTable("tc_deployments", "d", []bunx.Column[deployment]{
 	{Name: "tenant_id", Key: true, Value: func(d *deployment) any { return d.tenant }},
 	{Name: "source_tenant", Key: true, Value: func(d *deployment) any { return d.source }},
@@ -52,8 +52,8 @@ func (s *Store) Fingerprints(
 ) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	fingerprints := map[string]string{}
-	// || keeps PostgreSQL, as long as it has no statistics, from the index by source, of which all
-	// rows may have the same.
+	// Without statistics, || keeps PostgreSQL from the index by source, since all rows may have the
+	// same source.
 	rows, err := c.Find(ctx, bunx.Lookup{
 		Columns: "entity_id, mark", Table: "tc_deployments",
 		Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant || '' = $3)", Key: "entity_id",

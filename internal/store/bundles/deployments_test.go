@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestManyDeployments: the time that reading them takes grows with their number, not with its
-// square (8 s and more here).
+// TestManyDeployments: the time to read them increases linearly with their number. If it were
+// quadratic, it would be 8 s and more here.
 func TestManyDeployments(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, s := is.New(t), t.Context(), bunstore.New(open(t))

@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// testRenameUsers: the entries and deployments of the deleted user maria are not those of mia, who
-// gets her name.
+// testRenameUsers: the entries and deployments of the deleted user maria do not become those of mia
+// when she is renamed to maria.
 func testRenameUsers(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	of := func(n int, kind, id string) bundles.Entry {
@@ -54,7 +54,7 @@ func testRenameUsers(t *testing.T, s bundles.Store) {
 	is.Equal(len(all), 4)
 }
 
-// testNoPrincipal: who has gone when the entry comes is not referred to.
+// testNoPrincipal: an entry cannot refer to a deleted user.
 func testNoPrincipal(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	add(t, s, "acme", bundle(1))

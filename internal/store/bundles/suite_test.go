@@ -53,7 +53,7 @@ func testStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// bundle is the nth bundle of a test.
+// bundle returns the nth bundle of a test.
 func bundle(n int) bundles.Bundle {
 	at := monday.Add(time.Duration(n) * time.Minute)
 	return bundles.Bundle{
@@ -65,7 +65,7 @@ func bundle(n int) bundles.Bundle {
 	}
 }
 
-// entry is the nth entry of the mth bundle.
+// entry returns the nth entry of the mth bundle.
 func entry(n, m int) bundles.Entry {
 	at := monday.Add(time.Duration(n) * time.Minute)
 	return bundles.Entry{
@@ -82,7 +82,7 @@ func add(t *testing.T, s bundles.Store, tenant string, b bundles.Bundle, entries
 	}
 }
 
-// of is a bundle as a store of acme gives it.
+// of returns a bundle as a store of acme returns it.
 func of(b bundles.Bundle, entries ...bundles.Entry) bundles.Bundle {
 	b.Tenant, b.Entries = "acme", []bundles.Entry{}
 	for _, e := range entries {
@@ -152,7 +152,7 @@ func testUpdate(t *testing.T, s bundles.Store) {
 	got, err := s.Update(ctx, "acme", "bundle-1", func(b *bundles.Bundle) error {
 		is.Equal(*b, of(bundle(1), entry(1, 1)))
 		b.Name, b.Slug, b.Description, b.UpdatedAt = "New", "new", &text, monday.Add(time.Hour)
-		b.ID, b.Tenant, b.CreatedAt, b.Entries = id(7), "evil", monday.Add(time.Hour), nil // have no effect
+		b.ID, b.Tenant, b.CreatedAt, b.Entries = id(7), "evil", monday.Add(time.Hour), nil // these do not change
 		return nil
 	})
 	is.NoErr(err)
@@ -176,7 +176,7 @@ func testDelete(t *testing.T, s bundles.Store) {
 	is.NoErr(s.Delete(ctx, "acme", "bundle-1"))
 	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "bundle-1")), errs.NotFound)
 	_, err := s.Entry(ctx, "acme", id(1), id(1001))
-	is.Equal(errs.CodeOf(err), errs.NotFound) // they go with it
+	is.Equal(errs.CodeOf(err), errs.NotFound) // they are deleted with it
 	is.NoErr(s.DeleteEntry(ctx, "acme", id(2), id(1003)))
 	is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "acme", id(2), id(1003))), errs.NotFound)
 	is.NoErr(s.Delete(ctx, "acme", id(2)))
@@ -202,7 +202,7 @@ func testEntries(t *testing.T, s bundles.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "acme", other, id(1001))), errs.NotFound)
 	}
-	e := entry(9, 77) // of no bundle
+	e := entry(9, 77) // the bundle does not exist
 	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), errs.Conflict)
 }
 
@@ -230,7 +230,7 @@ func testMeasureEntries(t *testing.T, s bundles.Store) {
 	_, err = s.SetData(ctx, "acme", id(1), large.ID, json.RawMessage(`{"a":1}`), monday)
 	is.NoErr(err)
 	size(ctx, 2, 9)
-	is.NoErr(s.InTx(ctx, func(ctx context.Context) error { // counted in the transaction that writes them
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error { // counted in the same transaction
 		is.NoErr(s.DeleteEntry(ctx, "acme", id(1), large.ID))
 		size(ctx, 1, 2)
 		return s.InsertEntry(ctx, "acme", large)
@@ -238,7 +238,7 @@ func testMeasureEntries(t *testing.T, s bundles.Store) {
 	size(ctx, 2, 12)
 
 	var all sync.WaitGroup
-	for i := range 10 { // who measures first adds first
+	for i := range 10 { // each call measures and then adds
 		all.Go(func() {
 			is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
 				n, _, err := s.MeasureEntries(ctx, "acme", id(2))
@@ -298,7 +298,7 @@ func testIsolation(t *testing.T, s bundles.Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", id(1))), errs.NotFound)
 	is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "evil", id(1), id(1001))), errs.NotFound)
-	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "evil", entry(2, 1))), errs.Conflict) // there is no such bundle
+	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "evil", entry(2, 1))), errs.Conflict) // the tenant does not have the bundle
 	_, err = s.SetData(ctx, "evil", id(1), id(1001), json.RawMessage(`{}`), monday)
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	page, err := s.Page(ctx, "evil", paging.Query{Limit: 10})
@@ -343,9 +343,9 @@ func testParallelEdits(t *testing.T, s bundles.Store) {
 func testPages(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	for n := range 25 {
-		b := bundle(n) // no column is in the order of another one
+		b := bundle(n) // no two columns have the same order
 		b.Name = fmt.Sprintf("%c %d", "aBcDe"[n%5], n*3%25)
-		b.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // ties, which the id breaks
+		b.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // equal times, which are ordered by id
 		b.UpdatedAt = monday.Add(time.Duration(n*7%25) * time.Hour)
 		add(t, s, "acme", b, entry(2*n, n), entry(2*n+1, n))
 	}
@@ -392,7 +392,7 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 	for i := range 25 {
 		n := i * 7 % 25 // not in the order of any column
 		e := entry(n, 1)
-		e.Type = []string{"tagged", "library", "color"}[n%3] // ties, which the id breaks
+		e.Type = []string{"tagged", "library", "color"}[n%3] // equal types, which are ordered by id
 		e.CreatedAt, e.UpdatedAt = monday.Add(time.Duration(n%5)*time.Hour), monday.Add(-time.Duration(n/2)*time.Hour)
 		is.NoErr(s.InsertEntry(ctx, "acme", e))
 	}
@@ -424,7 +424,7 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-// brought is an entity that a deploy brought.
+// brought returns an entity that a deploy brought.
 func brought(kind entity.Kind, id, fingerprint string, shared bool) bundles.Deployment {
 	return bundles.Deployment{Key: entity.Key{Kind: kind, ID: id}, Fingerprint: fingerprint, Shared: shared}
 }
@@ -443,7 +443,7 @@ func testDeployments(t *testing.T, s bundles.Store) {
 		[]bundles.Deployment{brought("tag", "b", "1", false), brought("tag", "a", "", false)},
 	))
 	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), []bundles.Deployment{brought("tag", "b", "1", false)}))
-	// another tenant's matters not
+	// the other tenant is not changed
 	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []bundles.Deployment{brought("tag", "a", "", false)}))
 	for bundle, want := range map[string][]bundles.Deployment{
 		id(1): many, id(2): {brought("tag", "a", "", false), brought("tag", "b", "1", true)}, id(3): nil,
@@ -494,11 +494,11 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	for where, want := range map[[2]string]int{{"acme", "evil"}: 0, {"acme", "other"}: 1, {"evil", "evil"}: 1} {
 		all, err := s.Deployed(ctx, where[0], where[1], id(2))
 		is.NoErr(err)
-		is.Equal(len(all), want) // what other sources brought stays, and what other tenants have
+		is.Equal(len(all), want) // what other sources brought, and other tenants, are not changed
 	}
 }
 
-// testMarks: an entity has one fingerprint, whichever bundles brought it.
+// testMarks: an entity has one fingerprint, however many bundles brought it.
 func testMarks(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	for tenant, fingerprint := range map[string]string{"acme": "old", "evil": "evil's"} {
@@ -521,7 +521,7 @@ func testMarks(t *testing.T, s bundles.Store) {
 		is.Equal(got, c.want)
 	}
 	is.NoErr(s.SetDeployed(ctx, "acme", "near", id(2), []bundles.Deployment{brought("tag", "a", "near", false)}))
-	far, err := s.Fingerprints(ctx, "acme", "far", "tag", []string{"a"}) // what near brought later is not far's
+	far, err := s.Fingerprints(ctx, "acme", "far", "tag", []string{"a"}) // not what near brought later
 	is.NoErr(err)
 	is.Equal(far, map[string]string{"a": "new"})
 	is.NoErr(s.ForgetDeployed(ctx, "acme", "near", "tag", []string{"a"}))

@@ -19,8 +19,8 @@ import (
 
 const (
 	what = "Change"
-	// perInsert is how many changes one statement adds, and perStamp how many one transaction of a
-	// reader gives their positions.
+	// perInsert is the most changes that one statement adds. perStamp is the most that get a
+	// position in one transaction.
 	perInsert = 100
 	perStamp  = 1000
 	// perForget is of how many users one statement removes the changes.
@@ -29,20 +29,22 @@ const (
 	maxBytes = 4 << 20
 )
 
-// Store keeps the changes of tenants.
+// Store stores the changes of tenants.
 //
-// Writers neither draw positions nor wait for each other: a reader gives positions to the changes
-// that are committed and have none, one reader of a tenant at a time, and positions only grow. So a
-// change whose transaction is open for long comes later, and none comes before what was read. Among
-// changes that get their positions together, the order is that of n, which a transaction draws as
-// its last statement, while it has its locks: who has waited for it, or has seen what it wrote, has
-// a later one.
+// Writers do not assign positions, and do not wait for each other. A reader assigns positions to
+// the committed changes without one. One reader of a tenant does so at a time, and positions only
+// increase. So a change whose transaction takes long comes later in the feed, and no change is
+// inserted before one that was read.
+//
+// Changes that get their positions together are ordered by n. A transaction assigns n in its last
+// statement, while it holds its locks. So a transaction that waited for another one, or has read
+// what it wrote, has a higher n.
 type Store struct {
 	db    *bun.DB
 	newID func() string
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB, newID func() string) *Store { return &Store{db: db, newID: newID} }
 
 // Kept is how long changes are kept.
@@ -128,13 +130,13 @@ func (p *pending) Write(ctx context.Context) error {
 	for _, c := range all {
 		gone[c.ID] = gone[c.ID] || c.Kind == entity.KindUser && c.Action == entity.ActionDelete
 	}
-	for i := range all { // a user who removes himself
+	for i := range all { // a user that deletes itself
 		if gone[all[i].Actor] {
 			all[i].Actor = ""
 		}
 	}
 	for len(all) > 0 {
-		n := 1 // those of one tenant in a row
+		n := 1 // consecutive changes of one tenant
 		for n < len(all) && n < perInsert && all[n].Tenant == all[0].Tenant {
 			n++
 		}
@@ -156,7 +158,7 @@ func (s *Store) insert(ctx context.Context, all []entity.Change) error {
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		query := `INSERT INTO tc_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
-		if !c.Postgres() { // has one writer, so that nobody else draws the same
+		if !c.Postgres() { // with one writer, no other transaction computes the same n
 			query = `INSERT INTO tc_changes (` + columns +
 				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1
 					AND position IS NULL) + row_number() OVER ()
@@ -280,7 +282,7 @@ func (g gone) has(ch entity.Change) bool {
 	return false
 }
 
-// Stamp gives their positions to the changes of a tenant that are committed and have none.
+// Stamp assigns positions to the committed changes of a tenant that have none.
 func (s *Store) Stamp(ctx context.Context, tenant string) error {
 	for {
 		var waiting int
@@ -301,8 +303,7 @@ func (s *Store) Stamp(ctx context.Context, tenant string) error {
 
 func (s *Store) stampSome(ctx context.Context, tenant string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		// whose row is locked from here on: changes that are committed until the next statement are
-		// seen by it
+		// This locks the row. The next statement sees all changes that are committed before it.
 		var last int64
 		err := c.One(ctx, what, `INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, 'all', 0, 0)
 			ON CONFLICT (tenant_id, feed) DO UPDATE SET last = tc_change_feeds.last RETURNING last`,
@@ -425,7 +426,7 @@ func (s *Store) RemoveRest(ctx context.Context, tenant, username string, n int) 
 	return more, err
 }
 
-// member is the user in the id of a membership.
+// member returns an expression for the user in the id of a membership.
 func member(c bunx.Conn) string {
 	if c.Postgres() {
 		return `substr(entity_id, strpos(entity_id, '/') + 1)`

@@ -18,14 +18,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// chunk is how many colors All reads with one statement; a smaller palette is read at one point in
-// time.
+// chunk is the number of colors that All reads with one statement. A smaller palette is read as of
+// one point in time.
 const chunk = 16384
 
 // Store implements colors.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Count implements colors.Store.
@@ -33,7 +33,7 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 	return bunx.Count(ctx, s.db, tenant, "tc_colors")
 }
 
-// table has the columns of a color. Whoever reads knows the tenant.
+// table has the columns of a color. Readers pass the tenant.
 var table = bunx.NewTable("tc_colors", "c", []bunx.Column[colors.Color]{
 	{Name: "tenant_id", Key: true, Value: func(c *colors.Color) any { return c.Tenant }},
 	{Name: "key", Key: true, Field: func(c *colors.Color) any { return &c.Key }},
@@ -77,7 +77,7 @@ var list = bunx.List[colors.Color]{
 	},
 }
 
-// The fixed texts. What Put returns keeps the source and the time of a row that exists.
+// The fixed texts. Put keeps the source and the creation time of an existing row.
 var (
 	selectOne    = table.Select(`WHERE tenant_id = $1 AND key = $2`)
 	selectSome   = table.Select(`WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
@@ -141,7 +141,7 @@ func (s *Store) All(ctx context.Context, tenant, source string) iter.Seq2[colors
 	}
 }
 
-// some returns up to chunk colors whose keys come after a key.
+// some returns up to chunk colors whose keys are greater than a key.
 func (s *Store) some(ctx context.Context, tenant, source, after string) ([]colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	query, args := selectSome, []any{tenant, after}
@@ -165,7 +165,7 @@ func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (col
 	return color, err
 }
 
-// putGuarded is Put if the color is as the guard in ctx demands.
+// putGuarded is Put if the color meets the guard in ctx.
 func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
 	color.Tenant = tenant
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
@@ -179,7 +179,7 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 				return err
 			}
 			n, err := table.Insert(ctx, c, ` ON CONFLICT (tenant_id, key) DO NOTHING`, color)
-			if err == nil && n == 0 { // somebody else added it meanwhile
+			if err == nil && n == 0 { // another transaction added it since
 				return guard.Stale()
 			}
 			return bunx.Err(err, "Color")
@@ -191,8 +191,8 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 	return color, err
 }
 
-// check locks a color and checks the guard in ctx against it. It returns nil if there is no such
-// color.
+// check locks a color and checks it against the guard in ctx. It returns nil if the color does not
+// exist.
 func check(ctx context.Context, c bunx.Conn, tenant, key string) (*colors.Color, error) {
 	color := colors.Color{Tenant: tenant}
 	err := c.One(ctx, "Color", selectOne+c.ForUpdate(), []any{tenant, key}, table.Dest(&color)...)

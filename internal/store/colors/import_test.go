@@ -72,15 +72,16 @@ func TestTheLastElementOfAKeyWins(t *testing.T) {
 		a, err := s.Get(ctx, "a")
 		is.NoErr(err)
 		is.Equal(a.Color, "#222")
-		is.Equal(*a.Source, "s") // what gives no source leaves it as it is
+		is.Equal(*a.Source, "s") // a row without a source does not change it
 		b, err := s.Get(ctx, "b")
 		is.NoErr(err)
 		is.Equal(b.Color, "blue:500")
-		is.Equal(b.Source, nil) // an empty one is none
+		is.Equal(b.Source, nil) // an empty source is stored as nil
 	})
 }
 
-// TestImportsAtOnce imports the same keys in opposite orders, which deadlocked on PostgreSQL.
+// TestImportsAtOnce imports the same keys in opposite orders at the same time, which caused
+// deadlocks on PostgreSQL.
 func TestImportsAtOnce(t *testing.T) {
 	designer(t, func(t *testing.T, _ *colors.Service, imp func(string) (int, error)) {
 		type element struct {
@@ -109,7 +110,7 @@ func TestImportsAtOnce(t *testing.T) {
 	})
 }
 
-// asking is a file that takes a connection to be read, as an upload does.
+// asking is a file that uses a connection while it is read, as an upload does.
 type asking struct {
 	io.ReadSeeker
 	db *bun.DB
@@ -124,7 +125,7 @@ func (a asking) Read(p []byte) (int, error) {
 }
 
 // TestImportsLeaveConnections: imports that wait for each other do not hold the connections that
-// the one which writes needs.
+// the writing one needs.
 func TestImportsLeaveConnections(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)

@@ -80,7 +80,7 @@ func testRoundTrip(t *testing.T, s colors.Store) {
 			fieldtest.Full(t, want)
 		}
 	}
-	_, err := s.Get(ctx, "acme", "BRAND/primary 100%") // case is kept
+	_, err := s.Get(ctx, "acme", "BRAND/primary 100%") // case matters
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
@@ -98,7 +98,7 @@ func testPutKeepsSource(t *testing.T, s colors.Store) {
 		CreatedAt: monday,
 		UpdatedAt: tuesday,
 	}
-	is.Equal(got, want) // source and creation stay
+	is.Equal(got, want) // source and creation time do not change
 	got, err = s.Get(ctx, "acme", "red")
 	is.NoErr(err)
 	is.Equal(got, want)
@@ -128,7 +128,7 @@ func testPutAll(t *testing.T, s colors.Store) {
 	a, err := s.Get(ctx, "acme", "a")
 	is.NoErr(err)
 	is.Equal(a.Color, "#a0a0a0")
-	is.Equal(*a.Source, "one") // no source given: the stored one stays
+	is.Equal(*a.Source, "one") // without a source, the stored one does not change
 	b, err := s.Get(ctx, "acme", "b")
 	is.NoErr(err)
 	is.Equal(*b.Source, "two")
@@ -167,7 +167,7 @@ func testIsolation(t *testing.T, s colors.Store) {
 
 	red, err := s.Get(ctx, "acme", "red")
 	is.NoErr(err)
-	is.Equal(red.Color, "#f00") // and changes nothing
+	is.Equal(red.Color, "#f00") // another tenant cannot change it
 	blue, err := s.Get(ctx, "acme", "blue")
 	is.NoErr(err)
 	is.Equal(blue.Color, "#00f")
@@ -213,11 +213,11 @@ func testParallelPuts(t *testing.T, s colors.Store) {
 func testPages(t *testing.T, s colors.Store) {
 	is, ctx := is.New(t), t.Context()
 	var all []colors.Color
-	for i := range 25 { // no column is in the order of another one
+	for i := range 25 { // no two columns have the same order
 		n := i * 7 % 25
 		all = append(all, colors.Color{
 			Key: fmt.Sprintf("Key %02d", n), Color: "#123",
-			// ties, which the key breaks
+			// equal times, which are ordered by key
 			CreatedAt: monday.Add(time.Duration(n%3) * time.Hour),
 			UpdatedAt: monday.Add(time.Duration(n%4) * 24 * time.Hour),
 		})
@@ -250,7 +250,7 @@ func testPages(t *testing.T, s colors.Store) {
 		total int
 	}{
 		{paging.Query{Limit: 5, Q: "kEY 1"}, 10},
-		{paging.Query{Limit: 5, Q: "%"}, 0}, // no wildcard
+		{paging.Query{Limit: 5, Q: "%"}, 0}, // % is not a wildcard
 		{paging.Query{Limit: 5, Q: "_"}, 0},
 		{paging.Query{Limit: 5, Q: `\`}, 0},
 		{paging.Query{CountOnly: true}, 25},

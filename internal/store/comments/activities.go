@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// activityTable has the columns of an activity. One of a comment that is edited is written anew,
-// and keeps its id and time.
+// activityTable has the columns of an activity. When a comment is edited, its activity is written
+// again with the same id and time.
 var activityTable = bunx.NewTable("tc_activities", "a", []bunx.Column[comments.Activity]{
 	{Name: "tenant_id", Key: true, Field: func(a *comments.Activity) any { return &a.Tenant }},
 	{Name: "id", Key: true, Field: func(a *comments.Activity) any { return &a.ID }},
@@ -27,16 +27,16 @@ var activityTable = bunx.NewTable("tc_activities", "a", []bunx.Column[comments.A
 	{Name: "created_at", Once: true, Field: func(a *comments.Activity) any { return bunx.TimeOf(&a.CreatedAt) }},
 })
 
-// account is that of the user $2.
+// account is the account of the user $2.
 var account = bunx.Account("$2")
 
 // feedItem is an activity in the feed of a user.
 type feedItem struct {
 	tenant, activity, account string
-	created                   bunx.Time // of the activity, for the order of the feed
+	created                   bunx.Time // creation time of the activity, for the order of the feed
 }
 
-// feedTable has the columns of a feed item, which is written once and read by a join alone.
+// feedTable has the columns of a feed item. A row is written once and read only in a join.
 var feedTable = bunx.NewTable("tc_feed", "f", []bunx.Column[feedItem]{
 	{Name: "tenant_id", Key: true, Value: func(f *feedItem) any { return f.tenant }},
 	{Name: "activity_id", Key: true, Value: func(f *feedItem) any { return f.activity }},
@@ -47,7 +47,7 @@ var feedTable = bunx.NewTable("tc_feed", "f", []bunx.Column[feedItem]{
 func activityKey(a comments.Activity) string { return a.ID }
 
 // newest returns a list of activities by the columns of a table: tc_activities, or tc_feed, which
-// holds the time too.
+// also has the time.
 func newest(key, created string) bunx.List[comments.Activity] {
 	return bunx.List[comments.Activity]{
 		Table: activityTable, Key: key, Order: "-createdAt",
@@ -79,8 +79,8 @@ func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activ
 	})
 }
 
-// putActivity adds an activity, or rebuilds the one of its comment and takes it out of all feeds.
-// It returns the id and time that it has.
+// putActivity adds an activity. If its comment has one, it rewrites that and removes it from all
+// feeds. It returns the id and creation time of the activity.
 func putActivity(
 	ctx context.Context, c bunx.Conn, tenant string, a comments.Activity,
 ) (id string, created bunx.Time, err error) {
@@ -152,8 +152,8 @@ func (s *Store) Feed(
 	}
 	of, err := ofPresent(ctx, c, of, rows{
 		alias: "a", total: of.Total, args: of.Args,
-		// By the key of the activity: by the bare username PostgreSQL may look for each in all of
-		// the user's feed.
+		// Use the key of the activity. By the username PostgreSQL may search all of the user's feed
+		// for each.
 		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 ` +
 			`AND f.activity_id = a.id AND f.username || '' = ` + account + `)), 0)
 			FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,

@@ -63,7 +63,7 @@ func testActivities(t *testing.T, s Store) {
 	again := activity("x", "1")
 	again.Excerpt, again.CreatedAt = "new", tuesday
 	is.NoErr(s.PutActivity(ctx, "acme", again, nil))
-	first.Excerpt = "new" // id and time stay
+	first.Excerpt = "new" // id and time do not change
 	list(sales, second, first)
 
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
@@ -81,7 +81,7 @@ func testActivities(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-// testActivitiesGo: with their comment, and those of all replies with it.
+// testActivitiesGo: activities are deleted with their comment, and so are those of all its replies.
 func testActivitiesGo(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, "acme", comment("1", ""), comment("1a", "1"), comment("1aa", "1a"), comment("2", ""))
@@ -160,7 +160,7 @@ func testFeed(t *testing.T, s Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
 
-	is.NoErr(s.PutActivity(ctx, "acme", activity("x", "07"), []string{"mia"})) // it concerns jo no more
+	is.NoErr(s.PutActivity(ctx, "acme", activity("x", "07"), []string{"mia"})) // it no longer concerns jo
 	ids, _ = feed("jo", paging.Query{Limit: 3})
 	is.Equal(len(ids), 0)
 	_, p = feed("mia", paging.Query{Limit: 3})
@@ -184,7 +184,7 @@ func testNotifications(t *testing.T, s Store) {
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{first, second, free, notification("n4", "1", "jo")}))
 	again, other, twin := notification("n5", "1", "mia"), notification("n6", "2", "jo"), free
 	again.Body, twin.ID = "new", "n7"
-	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{again, other, twin})) // again is there already
+	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{again, other, twin})) // a notification like again exists
 	p, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Rows, []comments.Notification{twin, free, second, first})
@@ -211,7 +211,8 @@ func testNotifications(t *testing.T, s Store) {
 	is.Equal(p.Total, 3)
 }
 
-// testNotices: those of apps are of no comment, and go with their app and in time.
+// testNotices: notices of apps do not belong to a comment. They are deleted with their app, and
+// when they are old.
 func testNotices(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, "acme", comment("1", ""))
@@ -222,7 +223,7 @@ func testNotices(t *testing.T, s Store) {
 			Title: "t", Entity: of, CreatedAt: at, UpdatedAt: at,
 		}
 	}
-	about := notification("n1", "1", "mia") // is of a comment
+	about := notification("n1", "1", "mia") // belongs to a comment
 	about.Entity = shop
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{
 		about, notice("n2", shop, commentsMonday), notice("n3", orders, commentsMonday),
@@ -248,7 +249,7 @@ func testNotices(t *testing.T, s Store) {
 	is.Equal(left("evil"), []string{"n2"})
 }
 
-// testSweepOld removes activities with what feeds have of them, and notifications of all types.
+// testSweepOld removes activities with their feed items, and notifications of all types.
 func testSweepOld(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	for _, tenant := range []string{"acme", "evil"} {
@@ -277,12 +278,12 @@ func testSweepOld(t *testing.T, s Store) {
 		is.Equal(notes.Total, want)
 		is.Equal(notes.Rows[0].ID, "n2")
 	}
-	_, err = s.Get(ctx, "acme", "1") // the comment itself stays
+	_, err = s.Get(ctx, "acme", "1") // the comment is not deleted
 	is.NoErr(err)
 }
 
-// testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of
-// one time, and two of jo.
+// testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 have
+// the same time, and two of jo.
 func testRead(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	yes, no := true, false
@@ -317,10 +318,10 @@ func testRead(t *testing.T, s Store) {
 	is.Equal(unread("acme", "mia"), 3)
 	is.Equal(ids(comments.NotificationFilter{Read: &yes}), []string{"n2"})
 	is.Equal(ids(comments.NotificationFilter{Read: &no}), []string{"n7", "n3", "n1"})
-	is.Equal(ids(comments.NotificationFilter{Since: tuesday}), []string{"n7", "n3", "n2"}) // n2 is of that very time
+	is.Equal(ids(comments.NotificationFilter{Since: tuesday}), []string{"n7", "n3", "n2"}) // n2 has exactly that time
 	is.Equal(ids(comments.NotificationFilter{Since: tuesday.Add(time.Microsecond), Read: &no}), []string{"n7", "n3"})
 	for _, of := range [][3]string{{"acme", "jo", "n2"}, {"evil", "mia", "n2"}, {"acme", "mia", "n9"}} {
-		// not theirs, or not there
+		// of another user, or missing
 		_, err = s.Notification(ctx, of[0], of[1], of[2])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = s.SetRead(ctx, of[0], of[1], of[2], false, at)

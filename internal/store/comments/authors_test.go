@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// testNoAuthor: nobody says something after they are gone, and it counts as no comment.
+// testNoAuthor: a deleted user cannot write a comment, and the attempt is not counted.
 func testNoAuthor(t *testing.T, s Store) {
 	is := is.New(t)
 	c := comment("1", "")
@@ -23,7 +23,7 @@ func testNoAuthor(t *testing.T, s Store) {
 	is.Equal(page.Total, 0)
 }
 
-// closeAccounts deletes users and makes them again.
+// closeAccounts deletes users and creates them again.
 func closeAccounts(t *testing.T, s Store, tenant string, usernames ...string) []string {
 	t.Helper()
 	accounts, err := s.CloseAccounts(t.Context(), tenant, usernames...)
@@ -31,8 +31,8 @@ func closeAccounts(t *testing.T, s Store, tenant string, usernames ...string) []
 	return accounts
 }
 
-// testAuthorsGone: the comments of some users of one tenant are nobody's then, however often they
-// are edited; who gets their names later says things of their own.
+// testAuthorsGone: the comments of deleted users of one tenant have no author, however often they
+// are edited. Later users with the same names write their own comments.
 func testAuthorsGone(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	first, answer, other := comment("1", ""), comment("2", "1"), comment("3", "1")
@@ -43,7 +43,7 @@ func testAuthorsGone(t *testing.T, s Store) {
 	insert(t, s, "evil", theirs)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1"), []string{"mia"}))
 	names := []string{"jo", "mia"}
-	for n := range 1000 { // more than one statement takes
+	for n := range 1000 { // more than fit one statement
 		names = append(names, fmt.Sprintf("nobody%d", n))
 	}
 	is.Equal(len(closeAccounts(t, s, "acme")), 0)
@@ -51,7 +51,7 @@ func testAuthorsGone(t *testing.T, s Store) {
 	is.Equal(closeAccounts(t, s, "acme", "jo"), []string{"jo/1"}) // again
 
 	first.AuthorGone, answer.AuthorGone = true, true
-	for _, want := range []comments.Comment{first, answer, other, theirs} { // and nothing else has changed
+	for _, want := range []comments.Comment{first, answer, other, theirs} { // nothing else has changed
 		got, err := s.Get(ctx, want.Tenant, want.ID)
 		is.NoErr(err)
 		is.Equal(got, want)
@@ -65,14 +65,14 @@ func testAuthorsGone(t *testing.T, s Store) {
 		return nil
 	})
 	is.NoErr(err)
-	is.Equal(got, first) // it stays
+	is.Equal(got, first) // it does not change
 
 	later := comment("4", "1")
 	insert(t, s, "acme", later)
 	got, err = s.Get(ctx, "acme", "4")
 	is.NoErr(err)
 	is.Equal(got, later)
-	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "joe"})) // who has the name now
+	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "joe"})) // the later user with the name
 	later.UserID = "joe"
 	for _, want := range []comments.Comment{first, later} {
 		got, err := s.Get(ctx, "acme", want.ID)
@@ -84,8 +84,8 @@ func testAuthorsGone(t *testing.T, s Store) {
 	is.Equal(activities.Rows[0].UserID, "jo")
 }
 
-// testAccounts: who gets the name of a deleted user has nothing of that user's feed and
-// notifications, whose rows go in steps; a user who is renamed keeps them.
+// testAccounts: a user with the name of a deleted one has none of that user's feed and
+// notifications, which are removed in steps. A renamed user keeps feed and notifications.
 func testAccounts(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	const n = 30

@@ -19,7 +19,7 @@ import (
 // Store implements comments.Store and comments.Queue.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Count implements comments.Store.
@@ -27,8 +27,8 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 	return bunx.Count(ctx, s.db, tenant, "tc_comments")
 }
 
-// table has the columns of a comment. Columns of their own are the number of its replies, which add
-// counts, and the numbers that tell whether it and its author are gone.
+// table has the columns of a comment. Other columns are the number of its replies, which add
+// counts, and the numbers that show whether the comment was removed and its author deleted.
 var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "tenant_id", Key: true, Field: func(c *comments.Comment) any { return &c.Tenant }},
 	{Name: "id", Key: true, Field: func(c *comments.Comment) any { return &c.ID }},
@@ -48,13 +48,13 @@ var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "edited_at", Field: func(c *comments.Comment) any { return bunx.TimeOrNull(&c.EditedAt) }},
 })
 
-// mention is how mentions are kept.
+// mention is the stored form of a mention.
 type mention struct {
 	Username    string  `json:"username"`
 	DisplayName *string `json:"displayName"`
 }
 
-// mentions reads and writes the column of that name, NULL for none.
+// mentions reads and writes the column of that name. NULL is an empty list.
 type mentions struct{ all *[]comments.Mention }
 
 // Scan implements sql.Scanner.
@@ -73,7 +73,7 @@ func (m mentions) Value() (driver.Value, error) { return format(*m.all), nil }
 
 func parse(text string) []comments.Mention {
 	var kept []mention
-	_ = json.Unmarshal([]byte(text), &kept) // it is what format wrote
+	_ = json.Unmarshal([]byte(text), &kept) // format wrote valid JSON
 	var all []comments.Mention
 	for _, m := range kept {
 		all = append(all, comments.Mention(m))
@@ -89,7 +89,7 @@ func format(all []comments.Mention) driver.Value {
 	for i, m := range all {
 		kept[i] = mention(m)
 	}
-	raw, _ := json.Marshal(kept) // strings always encode
+	raw, _ := json.Marshal(kept) // strings can always be encoded
 	return string(raw)
 }
 
@@ -122,7 +122,7 @@ func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (n comments.
 	return n, err
 }
 
-// replies is how many direct replies a comment has, NULL if it is not there.
+// replies is the number of direct replies to a comment, NULL if the comment does not exist.
 const replies = `(SELECT replies FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND ` + present + `)`
 
 // Replies implements comments.Store.
@@ -144,7 +144,7 @@ func (s *Store) List(
 		Where: `c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3 AND c.parent_id IS NULL
 			AND c.thread_no = (SELECT thread_no FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3)`,
 		Args: []any{tenant, of.Kind, of.ID},
-		// no row before the first comment
+		// before the first comment, the row does not exist
 		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 ` +
 			`AND entity_id = $3), 0)`,
 	}

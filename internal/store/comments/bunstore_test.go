@@ -52,7 +52,7 @@ func (s suiteStore) CloseAccounts(
 	return accounts, err
 }
 
-// people adds the users jo and mia to both tenants, and principals that say something, too.
+// people adds the users jo and mia to both tenants, and other principals that write comments.
 func people(t *testing.T, db *bun.DB) *bun.DB {
 	t.Helper()
 	users := principalstore.New(db)
@@ -67,8 +67,9 @@ func people(t *testing.T, db *bun.DB) *bun.DB {
 	return dbtest.People(t, db, "joan", "Jö.Doe@example.com")
 }
 
-// grow writes n comments on a report, their ids its name and a number, in bulk, with activities and
-// feeds when loud. parent returns the one that the ith replies to, -1 for none.
+// grow writes n comments on a report in bulk. Their ids are the name of the report and a number. If
+// loud is set, it adds activities and feeds. parent returns the index of the comment to which the
+// ith one replies, or -1.
 func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i int) int) {
 	t.Helper()
 	id := func(i int) any {
@@ -130,8 +131,8 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 				}
 			}
 			if from == 0 && c.Postgres() {
-				// as autovacuum does: PostgreSQL else checks foreign keys by whichever index has
-				// the tenant
+				// as autovacuum does: otherwise PostgreSQL may check foreign keys with any index
+				// that has the tenant
 				if _, err := c.Exec(ctx, "ANALYZE tc_comments, tc_activities, tc_users"); err != nil {
 					return err
 				}
@@ -141,8 +142,8 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 	}))
 }
 
-// TestDeepThreadSize: a thread of 4,000 replies below each other is gone with a handful of
-// statements, and its rows go in steps.
+// TestDeepThreadSize: a thread of 4,000 nested replies is removed with a few statements, and its
+// rows are deleted in steps.
 func TestDeepThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -150,7 +151,7 @@ func TestDeepThreadSize(t *testing.T) {
 		s := bunstore.New(db)
 		grow(t, db, "deep", 4_001, true, func(i int) int { return i - 1 })
 		grow(t, db, "wide", 1000, true, func(i int) int { return -1 })
-		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // jo has a few of both
+		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // jo has some of both
 			_, err := c.Exec(ctx,
 				`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo', created_at FROM tc_activities
 				WHERE tenant_id = $1 AND id IN ('deep002000', 'deep003000', 'wide000001')`, "acme")
@@ -220,7 +221,7 @@ func TestDeepThreadSize(t *testing.T) {
 				check()
 			}
 		}
-		is.True(steps >= 16) // of four rows each, and some lose their places first
+		is.True(steps >= 16) // of four rows each; some become top comments first
 		check()
 		n, err := s.Count(ctx, "acme")
 		is.NoErr(err)
@@ -228,8 +229,8 @@ func TestDeepThreadSize(t *testing.T) {
 	})
 }
 
-// TestLongThreadSize: a page of 100,000 replies or comments is read from indexes alone, without a
-// sort and a count.
+// TestLongThreadSize: a page of 100,000 replies or comments is read only from indexes, without
+// sorting or counting.
 func TestLongThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -242,7 +243,7 @@ func TestLongThreadSize(t *testing.T) {
 		grow(t, db, "long", long+1, false, func(i int) int { return min(i, 1) - 1 }) // replies to the first
 		grow(t, db, "flat", 5_000, true, func(i int) int { return -1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			// a table of one page is rather read whole
+			// SQLite and PostgreSQL read a table of one page as a whole
 			var rows []any
 			for i := range 5_000 {
 				rows = append(rows, "acme", "report", fmt.Sprint(i), 0)
@@ -285,7 +286,7 @@ func TestLongThreadSize(t *testing.T) {
 				_, last, err := page(paging.Query{Start: 1_000_000, Limit: 100, Sort: sort})
 				is.NoErr(err)
 				is.True(last == nil)
-				if beyond := count.Statements(); db.Dialect().Name() == dialect.PG { // it passes no row over
+				if beyond := count.Statements(); db.Dialect().Name() == dialect.PG { // it skips no rows
 					if name == "activities" || name == "feed" {
 						beyond = beyond[1:]
 					}
@@ -299,7 +300,7 @@ func TestLongThreadSize(t *testing.T) {
 				_, _, err = page(paging.Query{Start: 100, Limit: 100, Sort: sort, After: last})
 				is.NoErr(err)
 				second := count.Statements()
-				if name == "activities" || name == "feed" { // after it is known that all comments are present
+				if name == "activities" || name == "feed" { // after it was checked that all comments are present
 					is.True(strings.Contains(first[0].Text, "removing_at"))
 					is.True(strings.Contains(second[0].Text, "removing_at"))
 					first, second = first[1:], second[1:]
@@ -316,8 +317,8 @@ func TestLongThreadSize(t *testing.T) {
 				is.True(!strings.Contains(first[0].Text, "count("))
 			}
 		}
-		// A delete reads no table, neither of one reply nor of all of them, nor does what the
-		// foreign keys ask for.
+		// A delete, of one reply or of all of them, reads no whole table, and neither do the checks
+		// of foreign keys.
 		for _, id := range []string{"long004000", "flat000001", "long000000"} {
 			all := id == "long000000"
 			count.Take()
@@ -344,7 +345,7 @@ func TestLongThreadSize(t *testing.T) {
 				if plan := strings.ReplaceAll(
 					explain(t, db, statement), "SCAN t\n", "",
 				); readsAll.MatchString(plan) || strings.Contains(plan, "JIT") {
-					// t is what is found
+					// t is the table
 					t.Errorf("delete of %s:\n%s\n%s", id, statement.Text, plan)
 				}
 			}
@@ -352,8 +353,8 @@ func TestLongThreadSize(t *testing.T) {
 	})
 }
 
-// TestRemovedCommentsAreFoundByKeySize: with the statistics of 500 comments, what is hidden of
-// 10,000 that are removed, and a step that removes them, is found by keys.
+// TestRemovedCommentsAreFoundByKeySize: with the statistics of 500 comments, 10,000 removed
+// comments are found by keys, both to hide them and to delete their rows in a step.
 func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	const kept, gone = 1_000, 10_000
@@ -403,8 +404,8 @@ func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	}
 }
 
-// TestDeletesOfManyEntitiesSize: the comments on many entities go in few statements, which find
-// them by keys, beside many others and without statistics.
+// TestDeletesOfManyEntitiesSize: the comments on many entities are deleted by few statements, which
+// find them by keys, beside many others and without statistics.
 func TestDeletesOfManyEntitiesSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -441,8 +442,9 @@ func TestDeletesOfManyEntitiesSize(t *testing.T) {
 	})
 }
 
-// TestDeletesOfManyEntitiesByKeySize: what TestDeletesOfManyEntitiesSize deletes is found by keys
-// without statistics, but for one statement that may choose to read a small table.
+// TestDeletesOfManyEntitiesByKeySize: without statistics, the statements of
+// TestDeletesOfManyEntitiesSize find rows by keys, except for one statement that may read a small
+// table.
 func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db := people(t, dbtest.Postgres(t))
@@ -471,8 +473,8 @@ func TestDeletesOfManyEntitiesByKeySize(t *testing.T) {
 	}
 }
 
-// readsAll is in the plan of a statement that reads all of a table. What stands for tc_former_users
-// is empty here.
+// readsAll matches the plan of a statement that reads a whole table. It ignores tc_former_users,
+// which is empty here.
 var readsAll = regexp.MustCompile(`SCAN [acft]\b|Seq Scan on tc_(comments|comment_threads|activities|feed)\b`)
 
 // explain returns the plan of a statement.
@@ -482,7 +484,7 @@ func explain(t *testing.T, db *bun.DB, statement dbtest.Statement) string {
 	return strings.Join(dbtest.Explain(ctx, t, c, statement.Text, statement.Args...), "\n")
 }
 
-// TestDeletedUser: what a deleted user said stays; feed and notifications go.
+// TestDeletedUser: the comments of a deleted user are kept; the feed and notifications are deleted.
 func TestDeletedUser(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -516,8 +518,8 @@ func TestDeletedUser(t *testing.T) {
 	})
 }
 
-// TestWrongReplies: comments whose numbers of replies are wrong, as nothing but another program can
-// make them, are removed all the same.
+// TestWrongReplies: comments whose numbers of replies are wrong, because another program changed
+// them, can be removed.
 func TestWrongReplies(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// dependentBatch is of how many entities or users one statement counts.
+// dependentBatch is the number of entities or users in one statement.
 const dependentBatch = 500
 
 // Threads implements comments.Store.

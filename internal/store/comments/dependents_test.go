@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// ids returns some texts behind more than one statement takes of others.
+// ids returns some texts after others that fill one statement.
 func ids(some ...string) (all []string) {
 	for n := range 1000 {
 		all = append(all, fmt.Sprintf("none-%d", n))
@@ -18,8 +18,7 @@ func ids(some ...string) (all []string) {
 	return append(all, some...)
 }
 
-// testThreadsOfEntities: Threads counts the comments that reply to none, of one kind and one
-// tenant.
+// testThreadsOfEntities: Threads counts the comments without a parent, of one kind and one tenant.
 func testThreadsOfEntities(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	other, namesake, theirs := comment("o", ""), comment("n", ""), comment("t", "")
@@ -75,7 +74,7 @@ func testOfUsers(t *testing.T, s Store) {
 	count("evil", 1, 1, ids("jo", "mia")...)
 	count("evil", 0, 0, "mia")
 
-	closeAccounts(t, s, "acme", "jo") // who has the name now wrote none of them
+	closeAccounts(t, s, "acme", "jo") // the later user with the name wrote none of them
 	count("acme", 0, 0, "jo")
 	count("acme", 2, 1, "mia")
 	count("evil", 1, 1, "jo")

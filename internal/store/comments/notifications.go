@@ -11,12 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// notificationTable has the columns of a notification. Its user changes whether it is read, and
-// nothing else.
+// notificationTable has the columns of a notification. Only its read state is changed.
 var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[comments.Notification]{
 	{Name: "tenant_id", Key: true, Field: func(n *comments.Notification) any { return &n.Tenant }},
 	{Name: "id", Key: true, Field: func(n *comments.Notification) any { return &n.ID }},
-	// the account; whoever reads knows the user
+	// the account; readers pass the user
 	{Name: "username", Once: true, Value: func(n *comments.Notification) any { return n.Username }},
 	{Name: "type", Once: true, Field: func(n *comments.Notification) any { return &n.Type }},
 	{Name: "state", Once: true, Field: func(n *comments.Notification) any { return (*string)(&n.State) }},
@@ -69,10 +68,10 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 	})
 }
 
-// ofAccount is met by a notification n of the user $2.
+// ofAccount is the condition for a notification n of the user $2.
 var ofAccount = `n.tenant_id = $1 AND n.username = ` + account
 
-// The number of notifications of a user, and of those that are unread.
+// The number of notifications of a user, and the number of unread ones.
 var every, unread = bunx.Total("notifications", "= "+account), bunx.Total("unread_notifications", "= "+account)
 
 // ofUser returns the rows of a user that meet a condition.

@@ -14,7 +14,7 @@ import (
 )
 
 // fillMany adds the comment 1 on sales with more replies, activities and notifications than one
-// transaction removes, and a reply below one of them; and the comment other beside it.
+// transaction removes, a reply to one of the replies, and the comment other.
 func fillMany(t *testing.T, s Store) {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
@@ -30,7 +30,7 @@ func fillMany(t *testing.T, s Store) {
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("nother", "other", "mia")}))
 }
 
-// seen checks what all readers see: some comments on sales on top, those with an activity and a
+// seen checks what all readers see: some top comments on sales, those with an activity and a
 // notification of mia, and no others.
 func seen(t *testing.T, s Store, want ...string) {
 	t.Helper()
@@ -79,7 +79,7 @@ func seen(t *testing.T, s Store, want ...string) {
 	is.Equal(n, loud)
 }
 
-// removeRest removes what is left, and looks after each step.
+// removeRest removes the remaining rows, and calls look after each step.
 func removeRest(t *testing.T, s Store, look func()) {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
@@ -101,8 +101,8 @@ func removeRest(t *testing.T, s Store, look func()) {
 	is.True(!more)
 }
 
-// testRemovedReplies: a comment with many replies is gone with all of them at once, and their rows
-// go in steps.
+// testRemovedReplies: a comment with many replies is invisible at once with all of them, and their
+// rows are deleted in steps.
 func testRemovedReplies(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)
@@ -117,8 +117,8 @@ func testRemovedReplies(t *testing.T, s Store) {
 	is.Equal(n, 1)
 }
 
-// testRemovedEntity: all comments on an entity are gone at once; those that are added before their
-// rows are removed stay.
+// testRemovedEntity: all comments on an entity are invisible at once. Comments that are added
+// before their rows are deleted are kept.
 func testRemovedEntity(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)
@@ -133,7 +133,7 @@ func testRemovedEntity(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(len(threads), 0)
 	insert(t, s, "acme", comment("new", ""), comment("newer", "new"))
-	later, err = s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, commentsMonday) // again, while rows are left
+	later, err = s.DeleteAll(ctx, "acme", sales.Kind, []string{sales.ID}, commentsMonday) // again, while rows remain
 	is.NoErr(err)
 	is.Equal(later, []string{sales.ID})
 	seen(t, s)
@@ -160,8 +160,8 @@ func testRemovedEntity(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 }
 
-// testRemovedEntities: the comments on many entities are removed together, and only those of the
-// entity that has too many are left to steps.
+// testRemovedEntities: the comments on many entities are removed together. Only the entity with too
+// many is left to steps.
 func testRemovedEntities(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	fillMany(t, s)

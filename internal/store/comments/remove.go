@@ -14,23 +14,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// rowsBelow are the rows that go with a comment c by their foreign keys. As values they are looked
-// up by key, and never joined.
+// rowsBelow is the number of rows that are deleted with a comment c by foreign keys. It is a value,
+// so that the database looks the rows up by key and never joins them.
 const rowsBelow = `CAST((SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.comment_id = c.id)
 	+ (SELECT coalesce(sum(1 + (SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id)), 0)
 		FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id) AS bigint)`
 
-// replied reports whether anybody has replied to a comment c. The number of its replies may be
-// wrong: nothing is removed, or kept, because of it. As a value it is looked up by index, and never
-// joined.
+// replied is the condition that a comment c has replies. It does not use the number of replies,
+// which may be wrong. It is a value, so that the database looks it up by index and never joins it.
 const replied = `(SELECT r.id FROM tc_comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id ` +
 	`ORDER BY r.created_at, r.id LIMIT 1) IS NOT NULL`
 
-// node is a comment that is to be removed.
+// node is a comment to be removed.
 type node struct {
 	id      string
 	replied bool
-	rows    int // that go with it, itself included
+	rows    int // that are deleted with it, including itself
 }
 
 func nodes(rows *sql.Rows, err error) ([]node, error) {
@@ -51,7 +50,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 		if _, err := add(ctx, c, tenant, gone.Entity, gone.ParentID, "", -1); err != nil {
 			return err
 		}
-		if guard.Of(ctx, "comment") != nil { // locked in the order of all who remove comments
+		if guard.Of(ctx, "comment") != nil { // locked in the order of all transactions that remove comments
 			if gone, err = get(ctx, c, tenant, id, c.ForUpdate()); err != nil {
 				return err
 			}
@@ -71,7 +70,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 			ctx, c, `SELECT c.id, 0 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND `+present,
 			tenant, id,
 		)
-		if err = bunx.Found(len(all), err, "Comment"); err != nil { // gone by now
+		if err = bunx.Found(len(all), err, "Comment"); err != nil { // it may be gone now
 			return err
 		}
 		if few {
@@ -99,7 +98,7 @@ const deleteBatch = 500
 func (s *Store) DeleteAll(
 	ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time,
 ) (later []string, err error) {
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // locked in one order
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // locked in the same order by all transactions
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(ids, deleteBatch) {
 			d := deletion{s, c, tenant, kind}
@@ -155,8 +154,8 @@ func (d deletion) threads(ctx context.Context, ids []string) (later []string, er
 	return append(later, rest...), err
 }
 
-// few removes the comments of threads together if they are few; otherwise it tries each half of the
-// threads. It returns the entities with too many.
+// few removes the comments of threads together if they are few. Otherwise it tries each half of the
+// threads. It returns the entities with too many comments.
 func (d deletion) few(ctx context.Context, threads []thread) (later []string, err error) {
 	if len(threads) == 0 {
 		return nil, nil
@@ -205,10 +204,11 @@ func forget(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, i
 	return bunx.Err(err, "Comment")
 }
 
-// few returns the comments that a SELECT of ids and depth 0 finds, with all below them, each behind
-// the one it replies to, if they and what goes with them are at most comments.MaxRows. args begin
-// with the tenant. PostgreSQL goes to the index once for each comment: a join would leave it the
-// choice to read all comments, and a thread that has most of them makes it choose that.
+// few returns the comments that a SELECT of ids and depth 0 finds, with all replies below them,
+// parents first. It reports whether they and the rows deleted with them are at most
+// comments.MaxRows. args are the arguments of the SELECT after the tenant. PostgreSQL searches the
+// index once for each comment. With a join it could read all comments, and does so if one thread
+// has most of them.
 func (s *Store) few(
 	ctx context.Context, c bunx.Conn, first, tenant string, args ...any,
 ) (all []node, few bool, err error) {
@@ -237,8 +237,8 @@ func (s *Store) few(
 	return all, rows <= comments.MaxRows, nil
 }
 
-// removeFew removes comments that few has found. With many of them, what their foreign keys look up
-// is planned by the sizes of the tables.
+// removeFew removes comments that few has found. If they are many, the checks of foreign keys are
+// planned by the sizes of the tables.
 func removeFew(ctx context.Context, c bunx.Conn, tenant string, all []node) error {
 	if len(all) > 20 {
 		if err := c.Replan(ctx); err != nil {
@@ -269,9 +269,9 @@ func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int
 
 // RemoveRest implements comments.Store.
 //
-// The removed comments that reply to none go first if they have no replies. The replies of another
-// one go before it; those with replies of their own become comments on top instead. So a step ends
-// with any number of rows, and each is changed once at most before it goes.
+// Removed top comments without replies are deleted first. Before another top comment is deleted,
+// its replies are deleted; those that have replies become top comments instead. So a step can end
+// after any number of rows, and each comment is changed at most once before it is deleted.
 func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		step := &step{c, tenant, of, n, 0}
@@ -320,7 +320,7 @@ type step struct {
 	done   int
 }
 
-// next removes the next comments on top, or replies to them, and reports whether there were any.
+// next removes the next top comments, or replies to them, and reports whether there were any.
 func (s *step) next(ctx context.Context, number int) (found bool, err error) {
 	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+
 		` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
@@ -344,8 +344,8 @@ func (s *step) next(ctx context.Context, number int) (found bool, err error) {
 	return true, nil
 }
 
-// below removes the replies to a comment on top that have none, and makes the others comments on
-// top.
+// below removes those replies to a top comment that have no replies, and makes the others top
+// comments.
 func (s *step) below(ctx context.Context, top node) error {
 	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+
 		` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
@@ -389,7 +389,7 @@ func (s *step) leaves(ctx context.Context, all []node) (int, error) {
 		if n.replied {
 			continue
 		}
-		if n.rows > s.left && s.done > 0 { // the first one goes in any case
+		if n.rows > s.left && s.done > 0 { // the first one is removed in any case
 			s.left = 0
 			break
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// mentionBatch is how many comments with mentions one statement reads.
+// mentionBatch is the number of comments with mentions that one statement reads.
 const mentionBatch = 1000
 
-// renameBatch is how many names one statement changes.
+// renameBatch is the number of names that one statement changes.
 const renameBatch = 500
 
 // RenameUsers implements comments.Store.
@@ -28,7 +28,7 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 				args = append(args, was, names[was])
 			}
 			with := `WITH names (was, becomes) AS (VALUES ` + pairs(len(some)) + `) UPDATE `
-			for _, set := range []string{ // those of comments after those of activities, which ask for them
+			for _, set := range []string{ // comments after activities, whose statement reads the authors of comments
 				`tc_activities AS a SET user_id = (SELECT becomes FROM names WHERE was = a.user_id)
 					WHERE a.tenant_id = $1 AND a.user_id IN (SELECT was FROM names)
 					AND EXISTS (SELECT 1 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = a.comment_id AND ` +
@@ -60,7 +60,7 @@ func pairs(n int) string {
 	return strings.Join(all, ",")
 }
 
-// renameMentions goes through all comments with mentions: no index tells who is mentioned where.
+// renameMentions reads all comments with mentions, because mentioned users are not indexed.
 func (s *Store) renameMentions(ctx context.Context, c bunx.Conn, tenant string, names map[string]string) error {
 	for last, n := "", mentionBatch; n == mentionBatch; {
 		rows, err := c.Rows(ctx,
@@ -83,7 +83,7 @@ func (s *Store) renameMentions(ctx context.Context, c bunx.Conn, tenant string, 
 				renamed(c.Mentions, names)
 				return nil
 			})
-			if err != nil && errs.CodeOf(err) != errs.NotFound { // deleted meanwhile
+			if err != nil && errs.CodeOf(err) != errs.NotFound { // deleted since
 				return err
 			}
 		}
@@ -94,7 +94,7 @@ func (s *Store) renameMentions(ctx context.Context, c bunx.Conn, tenant string, 
 	return nil
 }
 
-// renamed writes new names into mentions and reports whether there was anything to write.
+// renamed replaces names in mentions and reports whether it replaced any.
 func renamed(all []comments.Mention, names map[string]string) (found bool) {
 	for i := range all {
 		if to, ok := names[all[i].Username]; ok {

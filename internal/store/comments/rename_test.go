@@ -38,7 +38,7 @@ func testRenameUsers(t *testing.T, s Store) {
 	theirs := first
 	theirs.Tenant = "evil"
 	first.UserID, first.Mentions, answer.UserID = "Joe", mentions("Joe", "maria", "joan"), "maria"
-	for _, want := range []comments.Comment{first, answer, other, theirs} { // and nothing else has changed
+	for _, want := range []comments.Comment{first, answer, other, theirs} { // nothing else has changed
 		got, err := s.Get(ctx, want.Tenant, want.ID)
 		is.NoErr(err)
 		is.Equal(got, want)

@@ -28,13 +28,13 @@ var (
 	orders = entity.Key{Kind: "dataset", ID: "orders"}
 )
 
-// Store is what the checks need: comments, the queue that goes with them, and what a delete of
-// users does to their accounts.
+// Store is what the checks use: the store of comments, its queue, and the deletion of users'
+// accounts.
 type Store interface {
 	comments.Store
 	comments.Queue
-	// CloseAccounts counts some users as deleted, who stay: as if they were made again under the
-	// same names. It returns the accounts that they had.
+	// CloseAccounts counts some users as deleted but keeps them, as if they were created again
+	// under the same names. It returns their former accounts.
 	CloseAccounts(ctx context.Context, tenant string, usernames ...string) ([]string, error)
 }
 
@@ -79,7 +79,7 @@ func failure[T any](_ T, err error) error { return err }
 
 func text(s string) *string { return &s }
 
-// comment makes a comment on sales; parent is "" on top.
+// comment returns a comment on sales; parent is "" for a top comment.
 func comment(id, parent string) comments.Comment {
 	c := comments.Comment{
 		Tenant:    "acme",
@@ -98,7 +98,7 @@ func comment(id, parent string) comments.Comment {
 
 func insert(t *testing.T, s Store, tenant string, all ...comments.Comment) {
 	t.Helper()
-	is.New(t).NoErr(s.InTx(t.Context(), func(ctx context.Context) error { // many in one are much faster
+	is.New(t).NoErr(s.InTx(t.Context(), func(ctx context.Context) error { // one transaction is much faster
 		for _, c := range all {
 			if err := s.Insert(ctx, tenant, c); err != nil {
 				return err
@@ -108,7 +108,7 @@ func insert(t *testing.T, s Store, tenant string, all ...comments.Comment) {
 	}))
 }
 
-// top and replies give the ids of the first page, newest first, with the total checked.
+// top and replies return the ids of the first page, newest first, and check the total.
 func top(t *testing.T, s Store, tenant string, of entity.Key) []string {
 	t.Helper()
 	p, err := s.List(t.Context(), tenant, of, paging.Query{Limit: 1000})
@@ -142,7 +142,7 @@ func testRoundTrip(t *testing.T, s Store) {
 		Entity: sales, ParentID: text("1"), CreatedAt: commentsMonday, UpdatedAt: tuesday, EditedAt: &tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
-	fieldtest.Full(t, full, "AuthorGone", "May") // a delete of the author sets one, the Service the other
+	fieldtest.Full(t, full, "AuthorGone", "May") // the deletion of the author sets one, the Service the other
 	empty := comment("3", "")
 	empty.Message, empty.Entity = "", orders
 	long := comment("4", "2")
@@ -154,10 +154,10 @@ func testRoundTrip(t *testing.T, s Store) {
 		is.Equal(got, want)
 	}
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", first)), errs.Conflict)
-	is.Equal(top(t, s, "acme", sales), []string{"1"}) // the failed one is not counted
+	is.Equal(top(t, s, "acme", sales), []string{"1"}) // the failed insert is not counted
 	page, err := s.Replies(ctx, "acme", "1", paging.Query{Limit: 10})
 	is.NoErr(err)
-	is.Equal(page.Rows, []comments.Comment{full}) // a list has all fields too
+	is.Equal(page.Rows, []comments.Comment{full}) // a list has all fields, too
 
 	got, err := s.Update(ctx, "acme", "2", func(c *comments.Comment) error {
 		is.Equal(*c, full)
@@ -167,7 +167,7 @@ func testRoundTrip(t *testing.T, s Store) {
 	is.NoErr(err)
 	full.Message, full.Public, full.Mentions, full.UpdatedAt, full.EditedAt =
 		"new", false, nil, tuesday.Add(time.Hour), nil
-	is.Equal(got, full) // and nothing else changes
+	is.Equal(got, full) // nothing else changes
 	got, err = s.Get(ctx, "acme", "2")
 	is.NoErr(err)
 	is.Equal(got, full)
@@ -187,11 +187,11 @@ func testMissing(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", comment("2", "x"))), errs.NotFound)
 	stray := comment("2", "1")
 	stray.Entity = orders
-	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", stray)), errs.NotFound) // the parent is about something else
+	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", stray)), errs.NotFound) // the parent belongs to another entity
 	is.Equal(top(t, s, "acme", orders), []string{})
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 	is.Equal(replies(t, s, "acme", "1"), []string{})
-	is.NoErr(failure(s.DeleteAll(ctx, "acme", orders.Kind, []string{orders.ID}, commentsMonday))) // there are none
+	is.NoErr(failure(s.DeleteAll(ctx, "acme", orders.Kind, []string{orders.ID}, commentsMonday))) // without comments
 }
 
 func testIsolation(t *testing.T, s Store) {
@@ -226,7 +226,7 @@ func testIsolation(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(queued.Total, 0)
 
-	is.Equal(errs.CodeOf(s.Insert(ctx, "evil", comment("3", "1"))), errs.NotFound) // and changes nothing
+	is.Equal(errs.CodeOf(s.Insert(ctx, "evil", comment("3", "1"))), errs.NotFound) // another tenant cannot change it
 	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "evil", "1", commentsMonday))), errs.NotFound)
 	_, err = s.Update(ctx, "evil", "2", func(c *comments.Comment) error { c.Message = "changed"; return nil })
 	is.NoErr(err)
@@ -248,7 +248,7 @@ func testThreads(t *testing.T, s Store) {
 	)
 	is.Equal(top(t, s, "acme", sales), []string{"2", "1"})
 	is.Equal(top(t, s, "acme", other.Entity), []string{"o"})
-	is.Equal(replies(t, s, "acme", "1"), []string{"1b", "1a"}) // direct ones alone
+	is.Equal(replies(t, s, "acme", "1"), []string{"1b", "1a"}) // only direct replies
 	is.Equal(replies(t, s, "acme", "1a"), []string{"1aa"})
 	is.Equal(replies(t, s, "acme", "2"), []string{})
 }
@@ -278,7 +278,7 @@ func testDelete(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "acme", "2", commentsMonday))), errs.NotFound)
 	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "acme", "2a", commentsMonday))), errs.NotFound)
-	is.Equal(top(t, s, "acme", sales), []string{"1"}) // what was not there is not counted either
+	is.Equal(top(t, s, "acme", sales), []string{"1"}) // missing comments are not counted either
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", comment("3", "1aa"))), errs.NotFound)
 }
 
@@ -338,7 +338,7 @@ func testFailedTx(t *testing.T, s Store) {
 	is.Equal(queued.Total, 0)
 }
 
-// all runs n calls at once and fails for the first that fails.
+// all runs n concurrent calls and fails if one of them fails.
 func all(t *testing.T, n int, call func(i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -365,8 +365,8 @@ func testParallelEdits(t *testing.T, s Store) {
 	is.Equal(len(top(t, s, "acme", sales)), 21)
 }
 
-// testRepliesWhileDeleting: whoever comes first, no reply is left without its parent, and nobody
-// gets another error than that what he replies to is gone.
+// testRepliesWhileDeleting: whichever call is first, no reply is left without its parent. The only
+// error for callers is that the parent does not exist.
 func testRepliesWhileDeleting(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	for round := range 10 {
@@ -406,7 +406,7 @@ func testPages(t *testing.T, s Store) {
 	for i := range 25 {
 		for _, parent := range []string{"root", ""} {
 			c := comment(fmt.Sprintf("%s%02d", parent, i), parent)
-			c.CreatedAt = commentsMonday.Add(time.Duration(i%3) * time.Hour) // ties, which the id breaks
+			c.CreatedAt = commentsMonday.Add(time.Duration(i%3) * time.Hour) // equal times, which are ordered by id
 			if parent == "" {
 				c.Entity = orders
 			}
@@ -429,7 +429,7 @@ func testPages(t *testing.T, s Store) {
 			oldest := pagingtest.TestCursor(t, "createdAt", page, id)
 			slices.Reverse(oldest)
 			is.Equal(oldest, newest)
-			is.True(strings.HasSuffix(newest[0], "23")) // of the last hour, the last id
+			is.True(strings.HasSuffix(newest[0], "23")) // the last id of the last hour
 			last := &paging.Position{Value: commentsMonday.Add(-time.Hour).Format(time.RFC3339Nano), Key: "0"}
 			for _, q := range []paging.Query{
 				{CountOnly: true}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000},

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// oldest are some activities from before a time, $2.
+// oldest are some activities from before the time $2.
 const oldest = `(SELECT id FROM tc_activities WHERE tenant_id = $1 AND created_at < $2 ORDER BY created_at, id` +
 	bunx.StepLimit + `)`
 

@@ -27,15 +27,15 @@ func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) e
 	})
 }
 
-// thread is the row of an entity in tc_comment_threads, and the author_no of a user.
+// thread is the row of an entity in tc_comment_threads, with the author_no of a user.
 type thread struct {
 	entity string
 	number int
 	author int
 }
 
-// add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the
-// transaction ends: so nobody replies to a comment that somebody else is about to remove.
+// add counts an added (1) or removed (-1) comment, and locks the threads of its entity until the
+// transaction ends. So a comment gets no reply while another transaction removes it.
 func add(
 	ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, author string, n int,
 ) (t thread, err error) {

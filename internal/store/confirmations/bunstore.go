@@ -17,7 +17,7 @@ type Store struct{ db *bun.DB }
 
 var _ confirmations.Store = Store{}
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) Store { return Store{db} }
 
 // row is a row of tc_confirmations.

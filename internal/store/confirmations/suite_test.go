@@ -58,14 +58,14 @@ func testDecide(t *testing.T, s confirmations.Store) {
 		is.Equal(errs.CodeOf(s.Decide(ctx, "acme", c, monday)), errs.NotFound)
 	}
 	approve := decided(waiting("a"), confirmations.Approved)
-	is.Equal(errs.CodeOf(s.Decide(ctx, "acme", approve, approve.ExpiresAt)), errs.NotFound) // over
+	is.Equal(errs.CodeOf(s.Decide(ctx, "acme", approve, approve.ExpiresAt)), errs.NotFound) // expired
 	d, err := s.Decision(ctx, "acme", "a")
 	is.NoErr(err)
 	is.Equal(d, confirmations.Undecided)
 
 	is.NoErr(s.Decide(ctx, "acme", approve, approve.ExpiresAt.Add(-time.Microsecond)))
 	is.NoErr(s.Decide(ctx, "acme", decided(waiting("b"), confirmations.Declined), monday))
-	// once
+	// only once
 	is.Equal(errs.CodeOf(s.Decide(ctx, "acme", decided(approve, confirmations.Declined), monday)), errs.NotFound)
 	for id, want := range map[string]confirmations.Decision{
 		"a": confirmations.Approved,
@@ -120,7 +120,7 @@ func testBound(t *testing.T, s confirmations.Store) {
 	other.Asked = "eve"
 	is.NoErr(s.Add(ctx, "acme", other, 2, monday))
 	is.NoErr(s.Add(ctx, "evil", waiting("c"), 2, monday))
-	later := waiting("d") // when the others are over
+	later := waiting("d") // after the others have expired
 	later.ExpiresAt = later.ExpiresAt.Add(time.Minute)
 	is.NoErr(s.Add(ctx, "acme", later, 2, monday.Add(time.Minute)))
 }
@@ -137,7 +137,7 @@ func testIsolation(t *testing.T, s confirmations.Store) {
 	n, err := s.Sweep(ctx, "evil", monday.AddDate(1, 0, 0))
 	is.NoErr(err)
 	is.Equal(n, 0)
-	add(t, s, "evil", waiting("a")) // each tenant has its own
+	add(t, s, "evil", waiting("a")) // not counted for another tenant
 	is.NoErr(s.Decide(ctx, "evil", approve, monday))
 	d, err := s.Take(ctx, "acme", "a")
 	is.NoErr(err)

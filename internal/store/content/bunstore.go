@@ -1,4 +1,5 @@
-// Package bunstore stores the ready kinds of content in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores the built-in kinds of content in PostgreSQL or SQLite. The root imports
+// it.
 package bunstore
 
 import (
@@ -18,7 +19,7 @@ import (
 // Store implements content.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Count implements content.Store.
@@ -32,8 +33,8 @@ type row struct {
 	label string // as it is stored
 }
 
-// table has the columns of an entity. Whoever reads knows the tenant and the kind. What has Keep is
-// not overwritten by an import.
+// table has the columns of an entity. Readers pass the tenant and the kind. An import does not
+// overwrite columns with Keep.
 var table = bunx.NewTable("tc_entities", "e", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.Tenant }},
 	{Name: "kind", Key: true, Value: func(r *row) any { return string(r.Kind) }},

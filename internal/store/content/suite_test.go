@@ -54,10 +54,10 @@ func testStore(t *testing.T, open func(t *testing.T) content.Store) {
 	}
 }
 
-// id is the nth id.
+// id returns the nth id.
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// keys are those of reports.
+// keys returns the keys of reports.
 func keys(ns ...int) (all []entity.Key) {
 	for _, n := range ns {
 		all = append(all, entity.Key{Kind: "report", ID: id(n)})
@@ -123,7 +123,7 @@ func testRoundTrip(t *testing.T, s content.Store) {
 	}
 	got, err := s.Get(ctx, "acme", "dataset", content.Lookup{Owner: "jo", Slug: slug})
 	is.NoErr(err)
-	is.Equal(got.ID, id(0)) // and not the draft
+	is.Equal(got.ID, id(0)) // not the draft
 	for _, at := range []content.Lookup{{Owner: "mia", Slug: slug}, {Owner: "jo", Slug: strings.ToLower(slug)}, at(9)} {
 		_, err := s.Get(ctx, "acme", "dataset", at)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -136,7 +136,7 @@ func testSlugs(t *testing.T, s content.Store) {
 	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", newEntity(5, "a"))), errs.Conflict)
 	owner, kind, tenant := newEntity(6, "a"), newEntity(7, "a"), newEntity(1, "a")
 	owner.OwnerID, kind.Kind, tenant.Tenant = "mia", "query", "evil"
-	insert(t, s, owner, kind, tenant) // free for another owner, kind and tenant
+	insert(t, s, owner, kind, tenant) // not taken for another owner, kind and tenant
 	_, err := s.Update(t.Context(), "acme", "report", at(4), func(e *content.Entity) error {
 		e.Slug = newEntity(0, "a").Slug
 		return nil
@@ -154,7 +154,7 @@ func testUpdate(t *testing.T, s content.Store) {
 	got, err := s.Update(ctx, "acme", "report", content.Lookup{Owner: "jo", Slug: "a"}, func(e *content.Entity) error {
 		is.Equal(*e, newEntity(1, "a"))
 		*e = want
-		e.Tenant, e.Kind, e.ID, e.CreatedAt = "evil", "query", id(9), tuesday // stay
+		e.Tenant, e.Kind, e.ID, e.CreatedAt = "evil", "query", id(9), tuesday // these do not change
 		return nil
 	})
 	is.NoErr(err)
@@ -164,7 +164,7 @@ func testUpdate(t *testing.T, s content.Store) {
 	is.Equal(got, want)
 	page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Q: "NAME B"})
 	is.NoErr(err)
-	is.Equal(page.Total, 1) // is searched as it is now
+	is.Equal(page.Total, 1) // a search finds the new texts
 
 	fault := errors.New("fault")
 	_, err = s.Update(ctx, "acme", "report", at(1), func(e *content.Entity) error {
@@ -258,7 +258,7 @@ func testParallelEdits(t *testing.T, s content.Store) {
 	is.Equal(got.Name, "Name n"+strings.Repeat("x", 20))
 }
 
-// each runs n at once, all of which have to succeed.
+// each runs n concurrent calls, all of which must succeed.
 func each(t *testing.T, n int, f func(i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -277,7 +277,7 @@ func testPages(t *testing.T, s content.Store) {
 	ctx := t.Context()
 	for n := range 25 {
 		e := newEntity(n, fmt.Sprintf("s%02d", n))
-		e.Name = fmt.Sprintf("name %02d", n/2) // ties, which the id breaks
+		e.Name = fmt.Sprintf("name %02d", n/2) // equal names, which are ordered by id
 		if n%2 == 1 {
 			e.Name = strings.ToUpper(e.Name) // case does not matter
 		}
@@ -330,10 +330,10 @@ func testDrafts(t *testing.T, s content.Store) {
 	insert(t, s, newEntity(1, "a"), draft, system)
 	page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5})
 	is.NoErr(err)
-	is.Equal(page.Total, 2) // no draft
+	is.Equal(page.Total, 2) // without the draft
 	ids, err := s.IDs(ctx, "acme", "report")
 	is.NoErr(err)
-	is.Equal(ids, []string{id(1)}) // no system entity either
+	is.Equal(ids, []string{id(1)}) // without the system entity
 	there, err := s.Transferable(ctx, "acme", append(keys(1, 2, 3, 4), entity.Key{Kind: "query", ID: id(1)}))
 	is.NoErr(err)
 	is.Equal(there, map[entity.Key]bool{{Kind: "report", ID: id(1)}: true})
@@ -358,7 +358,7 @@ func testSome(t *testing.T, s content.Store) {
 	few, meter := paging.WithBatch(ctx, 1)
 	some, err = s.Some(few, "acme", "report", []string{id(1), id(2)})
 	is.NoErr(err)
-	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // those that are left out may be asked for again
+	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // the caller may request the others again
 	type read = func(context.Context, string, entity.Kind, []string) ([]content.Entity, error)
 	for _, read := range []read{s.Heads, s.LockSome} {
 		heads, err := read(ctx, "acme", "report", []string{id(2), id(7), id(1)})
@@ -457,7 +457,7 @@ func testReassign(t *testing.T, s content.Store) {
 	}
 	moved, err = s.Reassign(ctx, "acme", "report", "mia", "jo", tuesday)
 	is.NoErr(err)
-	is.Equal(len(moved), 2) // the draft is gone
+	is.Equal(len(moved), 2) // the draft is deleted
 	_, err = s.Get(ctx, "acme", "report", at(3))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
@@ -504,12 +504,12 @@ func testRenameOwners(t *testing.T, s content.Store) {
 		got, err := s.Get(ctx, "acme", "report", at(n))
 		is.NoErr(err)
 		is.Equal(got.OwnerID, owner)
-		is.Equal(got.EditingID != nil, n == 2) // a draft stays one
-		is.Equal(got.UpdatedAt, monday)        // nobody has changed it
+		is.Equal(got.EditingID != nil, n == 2) // a draft is still a draft
+		is.Equal(got.UpdatedAt, monday)        // a new name of the owner is not a change
 	}
 }
 
-// testRemoveLibraries: entities of other kinds stay.
+// testRemoveLibraries: entities of other kinds are not removed.
 func testRemoveLibraries(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, library(1), library(2), library(3), newEntity(3, ""))

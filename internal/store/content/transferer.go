@@ -49,13 +49,13 @@ func (s *Store) find(
 	rows, err := c.Find(ctx, l, ids, tenant, kind)
 	meter := paging.BatchMeter(ctx)
 	all, err := bunx.ScanBatch(rows, err, scanner(tenant, kind), func(e content.Entity) bool {
-		full, _ := meter.Add(rowSize + len(e.Data)) // it holds nothing
+		full, _ := meter.Add(rowSize + len(e.Data)) // WithBatch holds nothing, so Add does not fail
 		return full
 	})
 	return all, bunx.Err(err, content.Noun(kind))
 }
 
-// rowSize is about what a row has beside its data.
+// rowSize is the approximate size of a row without its data.
 const rowSize = 1 << 10
 
 // Slugs implements content.Store.
@@ -99,8 +99,8 @@ func (s *Store) Transferable(ctx context.Context, tenant string, keys []entity.K
 	return there, nil
 }
 
-// PutAll implements content.Store. A slug may pass from one row to another that is written with it,
-// so those of yield give way first.
+// PutAll implements content.Store. A row can take the slug of another row that is written with it.
+// So the slugs of the rows in yield are removed first.
 func (s *Store) PutAll(
 	ctx context.Context, tenant string, kind entity.Kind, all []content.Entity, yield []string,
 ) error {
@@ -120,8 +120,8 @@ func (s *Store) PutAll(
 	})
 }
 
-// Remove implements content.Store. The rows are locked in the order of their ids first: a file that
-// is just being written waits, and then finds no library.
+// Remove implements content.Store. It first locks the rows in the order of their ids. A transaction
+// that writes a file waits, and then finds that the library does not exist.
 func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, err error) {
 	if len(ids) == 0 {
 		return 0, nil
@@ -197,8 +197,8 @@ func (s *Store) Reassign(
 	return moved, err
 }
 
-// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the
-// first of slug-2, slug-3… that neither has.
+// renameClashes changes the slugs of entities of from that to also uses, each to the first of
+// slug-2, slug-3… that neither uses.
 func renameClashes(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
 	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL ` +
 		`AND editing_id IS NULL AND owner_id `

@@ -20,7 +20,7 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit of an Insert, Update or Delete.
@@ -42,7 +42,7 @@ type row struct {
 
 func (r row) domain() domains.Domain { return r.Domain }
 
-// table has the columns of a domain. SetScanned writes when it was scanned.
+// table has the columns of a domain. SetScanned writes the time of the scan.
 var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Field: func(r *row) any { return &r.Tenant }},
 	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
@@ -63,7 +63,7 @@ var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
 })
 
-// name returns what people call a domain.
+// name returns the name of a domain for people.
 func name(d domains.Domain) string {
 	if d.Name != nil {
 		return *d.Name

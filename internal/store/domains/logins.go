@@ -14,8 +14,8 @@ type usedLogin struct {
 	until              time.Time
 }
 
-// loginTable has the columns of a login that has ended; a row is only written, and removed when it
-// has expired.
+// loginTable has the columns of a login that has ended. Rows are never changed, and are removed
+// when they expire.
 var loginTable = bunx.NewTable("tc_domain_logins", "l", []bunx.Column[usedLogin]{
 	{Name: "tenant_id", Key: true, Value: func(l *usedLogin) any { return l.tenant }},
 	{Name: "id", Key: true, Value: func(l *usedLogin) any { return l.id }},
@@ -43,7 +43,7 @@ func (s *Store) UseLogin(ctx context.Context, tenant, domain, id string, until t
 	})
 }
 
-// usedKey is what the record of a used login is found by that is not stored yet.
+// usedKey returns the key for the deferred write of a used login.
 func usedKey(id string) string { return "used " + id }
 
 // LoginUsed implements domains.Store.

@@ -15,8 +15,8 @@ type scan struct {
 	domains.ScanState
 }
 
-// scanTable has the columns of the scan that ran last of each domain. Whoever reads knows the
-// tenant and the domain.
+// scanTable has the columns of the last scan of each domain. Readers pass the tenant and the
+// domain.
 var scanTable = bunx.NewTable("tc_domain_scans", "s", []bunx.Column[scan]{
 	{Name: "tenant_id", Key: true, Value: func(s *scan) any { return s.tenant }},
 	{Name: "domain_id", Key: true, Value: func(s *scan) any { return s.domain }},

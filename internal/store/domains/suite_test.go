@@ -26,7 +26,7 @@ var (
 )
 
 // testStore runs all checks. open returns a Store whose database has the tenants acme and evil,
-// each with the domain local alone.
+// each with only the domain local.
 func testStore(t *testing.T, open func(t *testing.T) domains.Store) {
 	for name, check := range map[string]func(*testing.T, domains.Store){
 		"LocalIsThere":       testLocal,
@@ -106,7 +106,7 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 	}
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 9, Q: "häuser"})
 	is.NoErr(err)
-	full.Config, full.Sealed, full.SealedKeys = nil, "", "" // of which there may be much
+	full.Config, full.Sealed, full.SealedKeys = nil, "", "" // which may be long
 	is.Equal(page.Rows, []domains.Domain{full})
 	is.NoErr(s.SetScanned(ctx, "acme", "bare", tuesday))
 	got, err := s.Get(ctx, "acme", "bare")
@@ -120,7 +120,7 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 	}
 }
 
-// testSetIDs: what is known stays, and others are told what it is.
+// testSetIDs: ids that are set are not changed, and the callers get them.
 func testSetIDs(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, domain("dir"))
@@ -189,7 +189,7 @@ func testUpdate(t *testing.T, s domains.Store) {
 	insert(t, s, domain("ldap"))
 	about := "more"
 	got, err := s.Update(ctx, "acme", "ldap", func(d *domains.Domain) error {
-		d.Tenant, d.ID, d.CreatedAt, d.ScannedAt = "evil", "other", tuesday, &tuesday // which stay
+		d.Tenant, d.ID, d.CreatedAt, d.ScannedAt = "evil", "other", tuesday, &tuesday // these do not change
 		d.Name, d.Description, d.Type, d.Config, d.Sealed, d.UpdatedAt =
 			nil, &about, "SAML", json.RawMessage(`{}`), "s", tuesday
 		return nil
@@ -276,7 +276,7 @@ func testIsolation(t *testing.T, s domains.Store) {
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, run("1", monday))
-	is.NoErr(s.UseLogin(ctx, "evil", "ldap", "a", monday)) // which acme's is nothing to
+	is.NoErr(s.UseLogin(ctx, "evil", "ldap", "a", monday)) // which is independent of that of acme
 	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "ldap", "a", monday)), errs.Conflict)
 }
 
@@ -290,7 +290,7 @@ func testFailedTx(t *testing.T, s domains.Store) {
 	is.Equal(err, no)
 	_, err = s.Get(ctx, "acme", "ldap")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	for _, want := range []error{nil, no} { // a dry run leaves nothing either
+	for _, want := range []error{nil, no} { // a dry run stores nothing either
 		is.Equal(s.DryRun(ctx, func(ctx context.Context) error {
 			is.NoErr(s.Insert(ctx, "acme", domain("ldap")))
 			_, err := s.Get(ctx, "acme", "ldap")
@@ -442,12 +442,12 @@ func testScans(t *testing.T, s domains.Store) {
 	next := run("2", monday) // one that has ended is replaced at any time, also by a dry run
 	next.DryRun = true
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", next, monday))
-	is.NoErr(s.UpdateScan(ctx, "acme", "ldap", ended)) // which no longer exists
+	is.NoErr(s.UpdateScan(ctx, "acme", "ldap", ended)) // the earlier one no longer exists
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, next)
 	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), monday)), errs.Conflict)
-	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), tuesday)) // nothing was heard of it since Monday
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), tuesday)) // it was last updated on Monday
 	is.Equal(errs.CodeOf(s.LockScan(ctx, "acme", "ldap", "2")), errs.Conflict)
 	is.NoErr(s.LockScan(ctx, "acme", "ldap", "3"))
 }

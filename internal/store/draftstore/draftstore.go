@@ -1,5 +1,5 @@
-// Package draftstore stores entities that are edited in drafts in PostgreSQL or SQLite, those of
-// each noun in tables of their own. The stores of these nouns import it.
+// Package draftstore stores entities that are edited in drafts in PostgreSQL or SQLite. Each noun
+// has separate tables. The stores of these nouns import it.
 package draftstore
 
 import (
@@ -21,15 +21,15 @@ import (
 // Noun describes the table of one noun.
 type Noun[T drafts.Entity] struct {
 	Kind       entity.Kind
-	Name       string // as errors begin, such as App
-	Article    string // as errors have it, such as An app
+	Name       string // at the beginning of errors, such as App
+	Article    string // in errors, such as An app
 	Table      string // of the rows
 	Shares     string // table of the shares
 	Sealed     string // column of Fields.Sealed
 	Fields     func(*T) drafts.Fields
-	Columns    []bunx.Column[T] // beside those of Fields
-	Long       []string         // columns that may be long: Head and Viewer.Brief leave them out
-	Size       func(T) int      // bytes of what may be long in an entity
+	Columns    []bunx.Column[T] // in addition to those of Fields
+	Long       []string         // columns that may be long: Head and Viewer.Brief do not read them
+	Size       func(T) int      // bytes of the long columns of an entity
 	Restorable bool             // the table has deleted_at
 }
 
@@ -42,11 +42,11 @@ type Store[T drafts.Entity] struct {
 	rows, shared   string // names of the tables
 	listed         string // condition of the partial indexes: neither a draft nor deleted
 	table, heads   *bunx.Table[Row[T]]
-	lists          map[bool]bunx.List[Row[T]] // the list, and that without what may be long
+	lists          map[bool]bunx.List[Row[T]] // the list, by whether the long columns are left out
 	present        map[*bunx.Table[Row[T]]]lookups
 	deleted        map[*bunx.Table[Row[T]]]lookups
 	selectDraft    string
-	taken, another string // what is in the way: the slug, the draft
+	taken, another string // the conflict in errors: the slug, the draft
 }
 
 // Row is a row of the table.
@@ -55,7 +55,7 @@ type Row[T drafts.Entity] struct {
 	label  string // as it is stored
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New[T drafts.Entity](db *bun.DB, n Noun[T]) *Store[T] {
 	s := &Store[T]{
 		noun: n, db: db, shares: sharestore.New(db, n.Shares, string(n.Kind)+"-share"),
@@ -84,14 +84,14 @@ func (s *Store[T]) Notify(changed func(tenant string)) {
 	s.shares.Notify(changed)
 }
 
-// HeadColumns returns the columns of an entity that is called a, without those that may be long,
-// and what reads them.
+// HeadColumns returns the columns of an entity without those that may be long, with the alias a,
+// and a function that reads them.
 func (s *Store[T]) HeadColumns(tenant string) (columns string, read func(*sql.Rows) (T, error)) {
 	return s.heads.Qualified, s.scanner(tenant)
 }
 
-// columns returns the columns of a row. Whoever reads knows the tenant. What has Keep is not
-// overwritten by an import.
+// columns returns the columns of a row. Readers pass the tenant. An import does not overwrite
+// columns with Keep.
 func (n Noun[T]) columns() []bunx.Column[Row[T]] {
 	of := func(r *Row[T]) drafts.Fields { return n.Fields(&r.Entity) }
 	all := []bunx.Column[Row[T]]{
@@ -194,7 +194,7 @@ func newLookups[T drafts.Entity](t *bunx.Table[Row[T]], state, one string) looku
 	}
 }
 
-// Several deleted entities of an owner may have the same slug: the one that was deleted last is
+// Several deleted entities of an owner may have the same slug. The most recently deleted one is
 // found.
 const lastDeleted = ` ORDER BY deleted_at DESC, id DESC LIMIT 1`
 
@@ -215,7 +215,7 @@ func (s *Store[T]) get(
 	return s.one(ctx, c, tenant, t, s.noun.Name, l.slug+lock, tenant, at.Owner, at.Slug)
 }
 
-// one reads the one row of a statement, of table or heads.
+// one reads the only row of a statement, of table or heads.
 func (s *Store[T]) one(
 	ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[Row[T]], what, query string, args ...any,
 ) (T, error) {
@@ -286,8 +286,8 @@ func (s *Store[T]) Insert(ctx context.Context, tenant string, e T) error {
 	})
 }
 
-// put writes rows with one statement, which ends with onConflict. what names the row that is in the
-// way.
+// put writes rows with one statement, which ends with onConflict. what is the name of the conflict
+// in errors.
 func (s *Store[T]) put(ctx context.Context, c bunx.Conn, tenant string, all []T, what, onConflict string) error {
 	rows := make([]Row[T], len(all))
 	for i, e := range all {
@@ -328,7 +328,7 @@ func (s *Store[T]) Update(ctx context.Context, tenant string, at drafts.Lookup, 
 	return e, nil
 }
 
-// holdOwner is HoldPrincipal of a user or team alone: what everyone would own, everyone could see.
+// holdOwner is HoldPrincipal for a user or team only: everyone could see what "*" owned.
 func (s *Store[T]) holdOwner(ctx context.Context, c bunx.Conn, tenant, id string) error {
 	if id == shares.Everyone {
 		return errs.New(errs.Forbidden, "%s is no user or team, so no %s can belong to it.", id, s.noun.Kind)

@@ -10,14 +10,14 @@ import (
 
 // merge makes the statements that merge the entities of some principals.
 //
-// SQLite merges SELECTs by itself, so each principal has one, and the number of principals is
-// rounded up so that there are few statements. PostgreSQL looks each principal up in turn, which is
-// one statement for any number.
+// SQLite merges ordered SELECTs efficiently, so each principal has one. The number of principals is
+// rounded up so that there are few different statements. PostgreSQL looks up one principal after
+// the other, with the same statement for any number.
 type merge struct {
 	rows, shared    string // names of the tables
-	listed, listedA string // Store.listed, and that of a table called a
+	listed, listedA string // Store.listed, and the same for the alias a
 	c               bunx.Conn
-	n               int   // arguments
+	n               int   // number of arguments
 	args            []any // the principals
 }
 
@@ -30,14 +30,14 @@ func (s *Store[T]) newMerge(c bunx.Conn, principals []string) merge {
 	m.n = max(4, 1<<bits.Len(uint(max(len(principals), 1)-1)))
 	m.args = bunx.Args(principals)
 	for len(m.args) < m.n {
-		m.args = append(m.args, "") // owns nothing
+		m.args = append(m.args, "") // "" owns nothing
 	}
 	return m
 }
 
-// page returns the statement of a page: some columns of an entity, and the number of all that the
-// principals see. Its arguments are the tenant, the most rows, how many are skipped, the
-// principals, and the position of r where it has one.
+// page returns the statement of a page: some columns of an entity, and the number of entities that
+// the principals see. Its arguments are the tenant, the most rows, how many are skipped, the
+// principals, and the position of r if it has one.
 func (m merge) page(columns string, r bunx.Range) string {
 	const principals = 4
 	and := func(before, column string) string {
@@ -61,7 +61,7 @@ func (m merge) page(columns string, r bunx.Range) string {
 	}
 	branches = append(branches, `SELECT at, id FROM shared`+and(` WHERE `, "at"))
 	rows := m.rows + ` a WHERE a.tenant_id = $1 AND a.id = shown.id`
-	if m.c.Postgres() { // OFFSET keeps it from being an ordinary join
+	if m.c.Postgres() { // OFFSET prevents an ordinary join
 		rows = `LATERAL (SELECT * FROM ` + m.rows + ` WHERE tenant_id = $1 AND id = shown.id OFFSET 0) a`
 	}
 	return m.with(principals, r.Column) + `, shown AS MATERIALIZED (` + strings.Join(branches, " UNION ALL ") +
@@ -73,8 +73,9 @@ func (m merge) page(columns string, r bunx.Range) string {
 // the principals.
 func (m merge) count() string { return m.with(2, "label") + ` SELECT ` + m.total() }
 
-// with returns the WITH of a statement whose principals begin with an argument: shared are the
-// entities that they do not own and have a share of, with the column that the rows are ordered by.
+// with returns the WITH of a statement whose principals begin at an argument. shared are the
+// entities that are shared with them and that they do not own, with the column by which the rows
+// are ordered.
 func (m merge) with(principals int, column string) string {
 	if m.c.Postgres() {
 		return `WITH principals (id) AS MATERIALIZED ` + m.c.Among(principals, 1) + `,
@@ -94,13 +95,13 @@ func (m merge) with(principals int, column string) string {
 		` AND a.owner_id NOT IN (SELECT id FROM principals))`
 }
 
-// anyPrincipal is an array, which PostgreSQL looks up in an index in one go.
+// anyPrincipal is an array, which PostgreSQL looks up in an index in one scan.
 const anyPrincipal = `ANY (ARRAY(SELECT id FROM principals))`
 
 // owned returns the list of tc_totals that counts the rows of a table by owner.
 func owned(table string) string { return "owned_" + strings.TrimPrefix(table, "tc_") }
 
-// total is the number of entities that the principals see.
+// total returns an expression for the number of entities that the principals see.
 func (m merge) total() string {
 	principals := `IN (SELECT id FROM principals)`
 	if m.c.Postgres() {

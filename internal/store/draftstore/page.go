@@ -31,13 +31,13 @@ func (s *Store[T]) list(t *bunx.Table[Row[T]]) bunx.List[Row[T]] {
 
 func (s *Store[T]) key(r Row[T]) string { return *s.noun.Fields(&r.Entity).ID }
 
-// maxMerged is the most principals whose entities are merged. Those of more are collected and
-// sorted.
+// maxMerged is the most principals whose entities are merged. With more, all entities are collected
+// and sorted.
 const maxMerged = 100
 
-// Page implements drafts.Store. What a viewer sees is scattered among what others have, so a page
-// merges the entities of each principal, which an index has in order, with the shared ones, and
-// reads no more of them than it shows. A search reads all that the viewer sees.
+// Page implements drafts.Store. A viewer sees entities of several principals. A page merges the
+// entities of each principal, which an index has in order, with the shared ones, and reads no more
+// of them than it shows. A search reads all that the viewer sees.
 func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q paging.Query) (paging.Page[T], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	principals, list := distinct(v.Principals), s.lists[v.Brief]
@@ -52,10 +52,10 @@ func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q p
 	return paging.Map(page, func(r Row[T]) T { return s.of(r, tenant) }), err
 }
 
-// distinct returns the ids, each once and ordered.
+// distinct returns the ids, sorted and without duplicates.
 func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// visible is what some principals see, or all.
+// visible returns the part of the list that some principals see, or all of it.
 func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []string) bunx.Part {
 	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."),
 		Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole),
@@ -83,7 +83,7 @@ func (s *Store[T]) merged(
 	}
 	m := s.newMerge(c, principals)
 	if q.Limit > 0 {
-		args := append([]any{tenant, q.Limit + 1, q.Start}, m.args...) // one more tells whether there are more
+		args := append([]any{tenant, q.Limit + 1, q.Start}, m.args...) // one more row shows whether more rows follow
 		if r.After != nil {
 			args[2] = 0
 			args = append(args, r.After.Value, r.After.Key)
@@ -111,7 +111,7 @@ func (s *Store[T]) Drafts(ctx context.Context, tenant string, v drafts.Viewer) (
 			` s WHERE s.tenant_id = $1 AND s.entity_id = o.id
 			AND s.principal_id IN (SELECT id FROM principals) AND s.access_level > 0))`
 	}
-	// Drafts are few, so each one's entity is looked up: as a value, which is never joined.
+	// Drafts are few, so the entity of each is looked up. It is a value, which is never joined.
 	query := with + `SELECT ` + s.heads.Qualified + ` FROM ` + s.rows +
 		` a WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL
 		AND (SELECT ` + alive + ` AND ` + sees + ` FROM ` + s.rows +
@@ -121,7 +121,7 @@ func (s *Store[T]) Drafts(ctx context.Context, tenant string, v drafts.Viewer) (
 	return all, bunx.Err(err, s.noun.Name)
 }
 
-// listedAs is listed for a table that a statement calls something else.
+// listedAs returns listed with another name of the table.
 func (s *Store[T]) listedAs(table string) string {
 	return strings.NewReplacer("editing_id", table+"editing_id", "deleted_at", table+"deleted_at").Replace(s.listed)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestPlans: a page reads no app but those it shows, counts or may show, in every order and from
+// TestPlans: a page reads only the apps that it shows, counts or may show, in every order and from
 // every cursor.
 func TestPlans(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -53,7 +53,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// newStore returns a Store of apps, with what their rows must have.
+// newStore returns a Store of apps with some columns.
 func newStore(db *bun.DB) *Store[apps.App] {
 	column := func(name string, value any) bunx.Column[apps.App] {
 		return bunx.Column[apps.App]{Name: name, Value: func(*apps.App) any { return value }}
@@ -91,7 +91,7 @@ func fill(t *testing.T, db *bun.DB) {
 	}))
 	analyze := "ANALYZE "
 	if _, c := bunx.For(t.Context(), db, "acme"); c.Postgres() {
-		analyze = "VACUUM ANALYZE " // as an index is read alone only where the rows are known to be visible
+		analyze = "VACUUM ANALYZE " // an index-only scan needs rows that are known to be visible
 	}
 	for _, table := range []string{"tc_apps", "tc_app_shares"} {
 		_, err := db.ExecContext(t.Context(), analyze+table)
@@ -99,7 +99,7 @@ func fill(t *testing.T, db *bun.DB) {
 	}
 }
 
-// misses returns what a plan does not do as it should.
+// misses describes what is wrong with a plan.
 func misses(plan []string, postgres bool, column string, positioned bool) string {
 	index := map[string]string{
 		"label":      "tc_apps_owner_label",

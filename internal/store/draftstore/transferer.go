@@ -47,13 +47,13 @@ func (s *Store[T]) find(
 	meter := paging.BatchMeter(ctx)
 	read := func(rows *sql.Rows) (T, error) { return s.scan(t, tenant, rows) }
 	all, err := bunx.ScanBatch(rows, err, read, func(e T) bool {
-		full, _ := meter.Add(rowSize + s.noun.Size(e)) // it holds nothing
+		full, _ := meter.Add(rowSize + s.noun.Size(e)) // WithBatch holds nothing, so Add does not fail
 		return full
 	})
 	return all, bunx.Err(err, s.noun.Name)
 }
 
-// rowSize is about what a row has beside its long texts.
+// rowSize is the approximate size of a row without its long texts.
 const rowSize = 1 << 10
 
 // Libraries implements drafts.Store.
@@ -98,8 +98,8 @@ func (s *Store[T]) Slugs(ctx context.Context, tenant string, at []drafts.Lookup)
 	return all, bunx.Err(err, s.noun.Name)
 }
 
-// PutAll implements drafts.Store. A slug may pass from one row to another that is written with it,
-// so those of yield give way first.
+// PutAll implements drafts.Store. A row can take the slug of another row that is written with it.
+// So the slugs of the rows in yield are removed first.
 func (s *Store[T]) PutAll(ctx context.Context, tenant string, all []T, yield []string) error {
 	if len(all) == 0 {
 		return nil
@@ -193,8 +193,8 @@ func (s *Store[T]) Reassign(ctx context.Context, tenant, from, to string, at tim
 	return moved, nil
 }
 
-// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the
-// first of slug-2, slug-3… that neither has.
+// renameClashes changes the slugs of entities of from that to also uses, each to the first of
+// slug-2, slug-3… that neither uses.
 func (s *Store[T]) renameClashes(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
 	slugs := `SELECT slug FROM ` + s.rows + ` WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + s.listed +
 		` AND owner_id `

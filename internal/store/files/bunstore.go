@@ -14,11 +14,11 @@ import (
 
 // row is a row of a table of files.
 type row struct {
-	tenant, account string // account is that of the user: see bunx.Account
+	tenant, account string // account is the account of the user: see bunx.Account
 	files.File
 }
 
-// columns are those of each table of files. Whoever reads knows the tenant.
+// columns are the columns of each table of files. Readers pass the tenant.
 var columns = []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.tenant }},
 	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
@@ -37,18 +37,18 @@ type Store struct {
 	db          *bun.DB
 	table, noun string
 	rows        *bunx.Table[row]
-	// The statements, by what they do.
+	// The statements.
 	get, expired, held, remove string
 }
 
-// Uploads returns the Store of uploads. The tables must be there: see tenantcontent.Migrate.
+// Uploads returns the Store of uploads. The tables must exist: see tenantcontent.Migrate.
 func Uploads(db *bun.DB) *Store { return newStore(db, "tc_uploads", "upload_bytes", "Upload") }
 
-// Downloads returns the Store of downloads. The tables must be there: see tenantcontent.Migrate.
+// Downloads returns the Store of downloads. The tables must exist: see tenantcontent.Migrate.
 func Downloads(db *bun.DB) *Store { return newStore(db, "tc_downloads", "download_bytes", "Download") }
 
-// newStore returns a Store over a table; bytes is the list with the sums of their sizes, and noun
-// names a row in messages.
+// newStore returns a Store over a table. bytes is the list with the sums of their sizes. noun is
+// the name of a row in errors.
 func newStore(db *bun.DB, table, bytes, noun string) *Store {
 	rows := bunx.NewTable(table, "f", columns)
 	return &Store{

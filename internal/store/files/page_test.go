@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// paged follows a list of files to its end, two at a time, and returns their ids.
+// paged reads a list of files, two at a time, and returns their ids.
 func paged(t *testing.T, s files.Store, tenant, sort string, usernames ...string) string {
 	t.Helper()
 	is, ids, total := is.New(t), "", 0
@@ -35,7 +35,7 @@ func paged(t *testing.T, s files.Store, tenant, sort string, usernames ...string
 
 func testPage(t *testing.T, s files.Store) {
 	is := is.New(t)
-	for i, id := range []string{"c", "a", "b", "d", "e"} { // two share each time
+	for i, id := range []string{"c", "a", "b", "d", "e"} { // two have the same time
 		f := file(id)
 		f.CreatedAt = monday.Add(time.Duration(i/2) * time.Microsecond)
 		insert(t, s, "acme", f)
@@ -57,7 +57,7 @@ func testPage(t *testing.T, s files.Store) {
 	}, func(f files.File) time.Time { return f.CreatedAt })
 	is.Equal(len(paged(t, s, "acme", "", "jo", "mia")), 6)
 	is.Equal(paged(t, s, "acme", "", "nobody"), "")
-	is.Equal(paged(t, s, "evil", "", "jo", "mia"), "x") // another tenant sees its own alone
+	is.Equal(paged(t, s, "evil", "", "jo", "mia"), "x") // another tenant sees only its own
 	p, err := s.Page(t.Context(), "evil", []string{"jo"}, monday, paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(p.Rows, []files.File{file("x")}) // every field

@@ -24,11 +24,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// id is a file's id where only one is made.
+// id is the id of a file in tests that make only one.
 const id = "018f0000-0000-7000-8000-00000000000a"
 
 // testService runs all checks of a Service over some empty stores, whose database is that of
-// testStore. It leaves them empty.
+// testStore. The stores are empty again at the end.
 func testService(t *testing.T, store files.Store, bytes blobs.Store) {
 	for name, check := range map[string]func(*testing.T, files.Options){
 		"Create":                testCreate,
@@ -66,7 +66,7 @@ func testService(t *testing.T, store files.Store, bytes blobs.Store) {
 			for _, tenant := range []string{"acme", "evil"} {
 				n, err := bytes.Sweep(t.Context(), tenant, never)
 				is.New(t).NoErr(err)
-				is.New(t).Equal(n, 0) // no blob is left without its file
+				is.New(t).Equal(n, 0) // no blob remains without its file
 				_, err = files.New(o).Hooks().Sweep(t.Context(), tenant)
 				is.New(t).NoErr(err)
 			}
@@ -74,10 +74,10 @@ func testService(t *testing.T, store files.Store, bytes blobs.Store) {
 	}
 }
 
-// everyone may see every file.
+// everyone lets a caller see every file.
 func everyone(files.File) bool { return true }
 
-// written returns a function that writes what is read from r.
+// written returns a function that writes what it reads from r.
 func written(r io.Reader) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.Copy(w, r)
@@ -87,7 +87,7 @@ func written(r io.Reader) func(io.Writer) error {
 
 func zeros(n int) func(io.Writer) error { return written(bytes.NewReader(make([]byte, n))) }
 
-// draft describes a file of a user.
+// draft returns the description of a file of a user.
 func draft(username string) files.Draft { return files.Draft{Username: username, Filename: "a"} }
 
 func create(t *testing.T, s *files.Service, tenant, username string) files.File {
@@ -116,7 +116,7 @@ func found(t *testing.T, s *files.Service, tenant string, visible func(files.Fil
 	return true
 }
 
-// ids returns a function that makes a new id at each call.
+// ids returns a function that returns a new id at each call.
 func ids() func() string {
 	n := 0
 	return func() string { n++; return fmt.Sprintf("018f0000-0000-7000-8000-%012d", n) }
@@ -147,14 +147,14 @@ func testCreate(t *testing.T, o files.Options) {
 		p, err := io.ReadAll(r)
 		is.NoErr(err)
 		is.True(bytes.Equal(p, want))
-		end, err := r.Seek(0, io.SeekEnd) // as http.ServeContent asks for the size
+		end, err := r.Seek(0, io.SeekEnd) // http.ServeContent finds the size like this
 		is.NoErr(err)
 		is.Equal(end, int64(size))
 		is.NoErr(r.Close())
 	}
 }
 
-// testCreateFails checks that an error, a panic and the end of the context leave nothing of a file.
+// testCreateFails: after an error, a panic and the end of the context nothing of a file remains.
 func testCreateFails(t *testing.T, o files.Options) {
 	is, s := is.New(t), files.New(o)
 	fault := errors.New("fault")
@@ -163,7 +163,7 @@ func testCreateFails(t *testing.T, o files.Options) {
 			is.NoErr(zeros(size)(w))
 			return fault
 		})
-		is.True(err == fault) // as it is
+		is.True(err == fault) // returned unchanged
 		is.True(!found(t, s, "acme", everyone))
 
 		func() {
@@ -184,7 +184,7 @@ func testCreateFails(t *testing.T, o files.Options) {
 		is.True(errors.Is(err, context.Canceled))
 		is.True(!found(t, s, "acme", everyone))
 	}
-	create(t, s, "acme", "jo") // the id is free: nothing was left
+	create(t, s, "acme", "jo") // the id can be used: nothing remained
 }
 
 func testGoroutine(t *testing.T, o files.Options) {
@@ -194,11 +194,11 @@ func testGoroutine(t *testing.T, o files.Options) {
 		return nil
 	})
 	is.NoErr(err)
-	is.True(strings.Contains(string(stack), "testGoroutine(")) // the test's own goroutine
+	is.True(strings.Contains(string(stack), "testGoroutine(")) // the goroutine of the test
 }
 
-// testInTx: in a transaction fill may read rows between its writes, and all is undone when the
-// transaction is.
+// testInTx: in a transaction fill may read rows between its writes. Everything is undone if the
+// transaction is rolled back.
 func testInTx(t *testing.T, o files.Options) {
 	is, s := is.New(t), files.New(o)
 	fault := errors.New("fault")
@@ -217,7 +217,7 @@ func testInTx(t *testing.T, o files.Options) {
 			})
 			is.NoErr(err)
 			is.Equal(f.Chunks, 2)
-			_, err = s.Get(ctx, "acme", f.ID, everyone) // the transaction sees its own file
+			_, err = s.Get(ctx, "acme", f.ID, everyone) // visible in the transaction
 			is.NoErr(err)
 			return want
 		})
@@ -231,7 +231,7 @@ func testInTx(t *testing.T, o files.Options) {
 	is.Equal(n, int64(2<<20))
 }
 
-// insertFunc is a Store with an Insert of its own.
+// insertFunc is a Store with another Insert.
 type insertFunc struct {
 	files.Store
 	insert func(ctx context.Context, tenant string, f files.File) error
@@ -242,8 +242,8 @@ func (s insertFunc) Insert(ctx context.Context, tenant string, f files.File) err
 	return s.insert(ctx, tenant, f)
 }
 
-// testBlobWithRow checks that others see a blob only with its row: a crash between two transactions
-// would leave the blob for ever.
+// testBlobWithRow: others see a blob only with its row. After a crash between two transactions, the
+// blob would remain forever.
 func testBlobWithRow(t *testing.T, o files.Options) {
 	is, rows := is.New(t), o.Store
 	o.Store = insertFunc{rows, func(ctx context.Context, tenant string, f files.File) error {
@@ -257,7 +257,7 @@ func testBlobWithRow(t *testing.T, o files.Options) {
 	is.NoErr(err)
 }
 
-// unanswered loses the answers to COMMITs that have been made.
+// unanswered is a Store that loses the answers to successful COMMITs.
 type unanswered struct{ files.Store }
 
 func (u unanswered) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -267,7 +267,7 @@ func (u unanswered) InTx(ctx context.Context, fn func(ctx context.Context) error
 	return errs.New(errs.Unconfirmed, "The database did not answer: the change may or may not have been made.")
 }
 
-// testUnanswered: a file whose row was committed keeps its bytes, though Create returns an error.
+// testUnanswered: a file whose row was committed keeps its bytes, although Create returns an error.
 func testUnanswered(t *testing.T, o files.Options) {
 	is, whole := is.New(t), files.New(o)
 	o.Store = unanswered{o.Store}
@@ -282,7 +282,7 @@ func testUnanswered(t *testing.T, o files.Options) {
 	is.NoErr(whole.Delete(t.Context(), "acme", id))
 }
 
-// testRowFails: bytes without their row would stay for ever.
+// testRowFails: without the row, the bytes are removed. Otherwise they would remain forever.
 func testRowFails(t *testing.T, o files.Options) {
 	is, fault := is.New(t), errors.New("fault")
 	o.Store = insertFunc{o.Store, func(context.Context, string, files.File) error { return fault }}
@@ -294,7 +294,7 @@ func testRowFails(t *testing.T, o files.Options) {
 	}
 }
 
-// testIgnoredError: when fill goes on after a failed Write, there is no file with a hole.
+// testIgnoredError: if fill continues after a failed Write, the file is not created.
 func testIgnoredError(t *testing.T, o files.Options) {
 	is, s := is.New(t), files.New(o)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -308,7 +308,7 @@ func testIgnoredError(t *testing.T, o files.Options) {
 	is.True(!found(t, s, "acme", everyone))
 }
 
-// testLateWrite: a Writer that outlives fill cannot add to the file.
+// testLateWrite: a Writer that is used after fill cannot add to the file.
 func testLateWrite(t *testing.T, o files.Options) {
 	is := is.New(t)
 	var late io.Writer
@@ -417,7 +417,7 @@ func testServiceDelete(t *testing.T, o files.Options) {
 		is.NoErr(s.Delete(t.Context(), "acme", id))
 		is.True(!found(t, s, "acme", everyone))
 	}
-	create(t, s, "acme", "jo") // the bytes are gone, too: the id is free
+	create(t, s, "acme", "jo") // the bytes are removed, too: the id can be used
 }
 
 func testLimit(t *testing.T, o files.Options) {
@@ -443,7 +443,7 @@ func testQuota(t *testing.T, o files.Options) {
 		{"acme", "jo", 3, errs.Full}, // 2 bytes are left
 		{"acme", "jo", 2, ""},
 		{"acme", "jo", 0, errs.Full},
-		{"acme", "mia", 5, ""}, // each user has as much
+		{"acme", "mia", 5, ""}, // each user has the same quota
 		{"evil", "jo", 5, ""},
 	} {
 		_, err := s.Create(t.Context(), c.tenant, draft(c.user), zeros(c.size))
@@ -459,10 +459,10 @@ func testQuota(t *testing.T, o files.Options) {
 		read = true
 		return nil
 	})
-	is.Equal(errs.CodeOf(err), errs.Full) // before a byte is taken
+	is.Equal(errs.CodeOf(err), errs.Full) // before any byte is read
 	is.True(!read)
 	_, err = s.Create(t.Context(), "acme", draft("mo"), func(w io.Writer) error {
-		_, _ = w.Write(make([]byte, 6)) // the error is passed over
+		_, _ = w.Write(make([]byte, 6)) // the error is ignored
 		_, _ = w.Write(make([]byte, 2))
 		return nil
 	})
@@ -473,8 +473,8 @@ func testQuota(t *testing.T, o files.Options) {
 	is.Equal(allowed, int64(5))
 }
 
-// testParallelQuota: of files that are made at the same time, no more are kept than the quota has
-// room for.
+// testParallelQuota: of files that are created at the same time, only as many are kept as fit the
+// quota.
 func testParallelQuota(t *testing.T, o files.Options) {
 	o.Quota, o.NewID = 5, func() string { return uuid.Must(uuid.NewV7()).String() }
 	is, s := is.New(t), files.New(o)
@@ -486,7 +486,7 @@ func testParallelQuota(t *testing.T, o files.Options) {
 		done.Go(func() {
 			_, err := s.Create(t.Context(), "acme", draft("jo"), func(w io.Writer) error {
 				begun.Done()
-				begun.Wait() // each has found room for itself
+				begun.Wait() // each has checked the quota
 				_, err := w.Write([]byte("xx"))
 				return err
 			})
@@ -532,7 +532,7 @@ func testExpiry(t *testing.T, o files.Options) {
 	sweep("acme", 0)
 	now = monday
 	is.True(!found(t, s, "acme", everyone))
-	create(t, s, "acme", "jo") // the bytes are gone, too: the id is free
+	create(t, s, "acme", "jo") // the bytes are removed, too: the id can be used
 }
 
 func testLifetime(t *testing.T, o files.Options) {
@@ -580,10 +580,10 @@ func testAbandoned(t *testing.T, o files.Options) {
 	o.Now = func() time.Time { return tuesday.Add(time.Microsecond) }
 	n, err := files.New(o).Hooks().Sweep(t.Context(), "acme")
 	is.NoErr(err)
-	is.Equal(n, 0) // it was no file yet
+	is.Equal(n, 0) // it was not a file yet
 	n, err = o.Blobs.Sweep(t.Context(), "acme", never)
 	is.NoErr(err)
-	is.Equal(n, 0) // and has gone
+	is.Equal(n, 0) // and was removed
 }
 
 func testRenamed(t *testing.T, o files.Options) {
@@ -613,14 +613,14 @@ func testDeleted(t *testing.T, o files.Options) {
 	remove("acme", entity.KindUser, "mia")
 	remove("acme", "team", "jo")
 	is.Equal(ofUsers(t, o.Store, "acme", 10, "mia"), "")
-	is.True(found(t, s, "acme", everyone)) // another tenant's and another user's files stay
+	is.True(found(t, s, "acme", everyone)) // files of other tenants and users are kept
 	remove("acme", entity.KindUser, "jo")
 	is.True(!found(t, s, "acme", everyone)) // at once
 	n, err := s.Hooks().Sweep(t.Context(), "acme")
 	is.NoErr(err)
 	is.True(n > 1)
 	_, err = o.Blobs.Open(t.Context(), "acme", id)
-	is.Equal(errs.CodeOf(err), errs.NotFound) // the bytes have gone, too
+	is.Equal(errs.CodeOf(err), errs.NotFound) // the bytes are removed, too
 }
 
 func testDependents(t *testing.T, o files.Options) {
@@ -641,7 +641,7 @@ func testDependents(t *testing.T, o files.Options) {
 		is.Equal(len(got), 1)
 		is.Equal(got[0].String(), c.want)
 	}
-	got, err := count(t.Context(), "acme", "team", []string{"jo"}, monday) // a team has no files
+	got, err := count(t.Context(), "acme", "team", []string{"jo"}, monday) // a team does not have files
 	is.NoErr(err)
 	is.Equal(len(got), 0)
 }

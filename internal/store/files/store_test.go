@@ -20,7 +20,7 @@ import (
 var (
 	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 	tuesday = monday.Add(24 * time.Hour)
-	never   = monday.AddDate(1000, 0, 0) // when every file has expired
+	never   = monday.AddDate(1000, 0, 0) // a time at which every file has expired
 )
 
 // testStore runs all checks of an empty Store whose database has the tenants acme and evil, each
@@ -111,12 +111,12 @@ func testIsolation(t *testing.T, s files.Store) {
 	ids, err := s.Expired(ctx, "evil", tuesday, 10)
 	is.NoErr(err)
 	is.Equal(len(ids), 0)
-	insert(t, s, "evil", file("a")) // nor what is taken
+	insert(t, s, "evil", file("a")) // nor its used space
 	is.NoErr(s.Delete(ctx, "evil", "a"))
 	is.NoErr(s.Delete(ctx, "evil", "a"))
 	got, err := s.Get(ctx, "acme", "a")
 	is.NoErr(err)
-	is.Equal(got, file("a")) // and changes nothing
+	is.Equal(got, file("a")) // another tenant cannot change it
 }
 
 func testDelete(t *testing.T, s files.Store) {
@@ -180,7 +180,7 @@ func testForget(t *testing.T, s files.Store) {
 	}
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
 	is.Equal(ofUsers(t, s, "acme", 10, "joe"), "d")
-	is.Equal(ofUsers(t, s, "evil", 10, "jo", "mia"), "e") // another tenant has its own alone
+	is.Equal(ofUsers(t, s, "evil", 10, "jo", "mia"), "e") // another tenant sees only its own
 	expired, err := s.Expired(t.Context(), "acme", monday, 10)
 	is.NoErr(err)
 	is.Equal(strings.Join(expired, " "), "a b c")
@@ -196,7 +196,7 @@ func testCountOfUsers(t *testing.T, s files.Store) {
 	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("joe", "d"), ended)
 	insert(t, s, "evil", of("jo", "e"))
 	var many []string
-	for n := range 600 { // more than one statement asks for
+	for n := range 600 { // more than fit one statement
 		many = append(many, fmt.Sprint("user", n))
 	}
 	for _, c := range []struct {
@@ -238,7 +238,7 @@ func testRenameUsers(t *testing.T, s files.Store) {
 	is.Equal(ofUsers(t, s, "acme", 10, "maria"), "b")
 	is.Equal(ofUsers(t, s, "acme", 10, "mo"), "d")
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
-	is.Equal(ofUsers(t, s, "evil", 10, "jo"), "e") // another tenant's stays
+	is.Equal(ofUsers(t, s, "evil", 10, "jo"), "e") // files of another tenant are kept
 }
 
 func testFailedTx(t *testing.T, s files.Store) {

@@ -1,4 +1,4 @@
-// Package bunstore stores what apps run on the server in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores the server code of apps in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// what names a deployment in errors.
+// what is the name of a deployment in errors.
 const what = "Deployment"
 
 // Store implements handlers.Store.
@@ -30,10 +30,10 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// Notify makes the store call changed after each commit that changes what apps run.
+// Notify makes the store call changed after each commit that changes the deployed code of apps.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.notifier.Set(changed)
 	return s
@@ -78,9 +78,9 @@ type program struct {
 	at    time.Time
 }
 
-// about is what is stored of a program as JSON.
+// about is the part of a program that is stored as JSON.
 type about struct {
-	Hash    string   `json:"hash"` // the engine's
+	Hash    string   `json:"hash"` // of the engine
 	Entry   string   `json:"entry"`
 	Exports []string `json:"exports"`
 	Files   []string `json:"files"`
@@ -156,8 +156,8 @@ func (s *Store) Put(ctx context.Context, tenant, app string, d handlers.Deployme
 	})
 }
 
-// add adds programs in the order of their hashes, so that those who add the same wait for each
-// other in one direction.
+// add adds programs in the order of their hashes, so that transactions that add the same programs
+// do not deadlock.
 func (s *Store) add(ctx context.Context, c bunx.Conn, tenant string, at time.Time, added []handlers.Program) error {
 	added = slices.SortedFunc(slices.Values(added), func(a, b handlers.Program) int {
 		return strings.Compare(a.Hash, b.Hash)
@@ -204,7 +204,7 @@ func (s *Store) Add(ctx context.Context, tenant string, p handlers.Program, at t
 	})
 }
 
-// Undeploy implements handlers.Store. The routes go with their deployments.
+// Undeploy implements handlers.Store. The database deletes the routes with their deployments.
 func (s *Store) Undeploy(ctx context.Context, tenant, app string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `DELETE FROM tc_handler_deployments WHERE tenant_id = $1 AND app_id = $2`, tenant, app)
@@ -227,7 +227,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error 
 	})
 }
 
-// calls are a row of tc_handler_calls.
+// calls is a row of tc_handler_calls.
 type calls struct {
 	tenant string
 	handlers.CallsOf
@@ -252,7 +252,7 @@ var selectCalls = callsTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND da
 	`ORDER BY day, area, path, method`)
 
 // AddCalls implements handlers.Store. Rows are written in the order of their keys, so that two
-// nodes do not wait in a circle.
+// nodes do not deadlock.
 func (s *Store) AddCalls(ctx context.Context, tenant string, counted map[handlers.Call]handlers.Calls) error {
 	if len(counted) == 0 {
 		return nil
@@ -284,8 +284,8 @@ func (s *Store) Calls(ctx context.Context, tenant, app, since string) ([]handler
 	return all, bunx.Err(err, what)
 }
 
-// Sweep implements handlers.Store. A transaction that uses a program again has set its time before:
-// it is not removed then.
+// Sweep implements handlers.Store. A transaction that uses a program again sets its time first, so
+// the program is not removed.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, since string) (n int, err error) {
 	for {
 		looked, removed, err := s.sweepPrograms(ctx, tenant, before)
@@ -305,12 +305,13 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, sinc
 	return n + days, err
 }
 
-// programsAtOnce is how many programs are looked at in one transaction.
+// programsAtOnce is the number of programs that are checked in one transaction.
 const programsAtOnce = 100
 
-// sweepPrograms removes some of the programs that perhaps no route has any more, if none has, and
-// notes of the others that one has. Their rows are locked before the routes are read: a transaction
-// that removes a route marks the program behind this one.
+// sweepPrograms checks some of the programs that may not have a route any more, and removes those
+// without one. The others are not checked again until they lose a route. The rows of the programs
+// are locked before the routes are read, so a transaction that removes a route marks its program
+// after this one.
 func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Time) (looked, removed int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		skip := ""
@@ -337,7 +338,7 @@ func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Ti
 	return looked, removed, err
 }
 
-// pack returns sources as they are stored.
+// pack returns sources in the stored form.
 func pack(sources map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -153,7 +153,7 @@ func testPrograms(t *testing.T, s handlers.Store, _ InTx) {
 	is.NoErr(err)
 	is.Equal(got, []handlers.Program{want})
 	other := want
-	other.Code = []byte("other") // which is ignored: what has this hash is there
+	other.Code = []byte("other") // which is ignored: a program with this hash exists
 	is.NoErr(s.Add(ctx, "acme", other, monday))
 	got, err = s.Programs(ctx, "acme", "h")
 	is.NoErr(err)
@@ -182,7 +182,7 @@ func testReplace(t *testing.T, s handlers.Store, _ InTx) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
-// testSweep: programs that a route has, or that were used a moment ago, stay.
+// testSweep: programs that have a route, or that were used a moment ago, are kept.
 func testSweep(t *testing.T, s handlers.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
 	deploy(t, s, "acme", "app", monday, "a", "b", "c")

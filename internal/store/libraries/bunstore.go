@@ -26,8 +26,8 @@ type Store struct {
 }
 
 // New returns a Store of the libraries of a kind, such as those of apps. Libraries of two kinds may
-// have the same id: neither kind's Store reaches the files of the other. All kinds share the
-// contents. The tables must be there: see tenantcontent.Migrate.
+// have the same id, and the Store of one kind does not access the files of the other. All kinds
+// share the contents. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB, kind entity.Kind) *Store { return &Store{db: db, kind: string(kind)} }
 
 // Notify makes the store call changed after each commit that changes the files of a library.
@@ -42,7 +42,7 @@ type file struct {
 	libraries.File
 }
 
-// table has the columns of a file. Whoever reads knows the tenant and the library.
+// table has the columns of a file. Readers pass the tenant and the library.
 var table = bunx.NewTable("tc_library_files", "f", []bunx.Column[file]{
 	{Name: "tenant_id", Key: true, Value: func(f *file) any { return f.tenant }},
 	{Name: "kind", Key: true, Value: func(f *file) any { return f.kind }},
@@ -142,7 +142,7 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 	return f, nil
 }
 
-// room returns errs.Invalid when a library has as many files as it may have.
+// room returns errs.Invalid if a library already has the most files that it may have.
 func (s *Store) room(ctx context.Context, c bunx.Conn, tenant, library string) error {
 	var n int
 	err := c.One(ctx, "File", `SELECT `+total, []any{tenant, s.kind, library}, &n)
@@ -152,7 +152,7 @@ func (s *Store) room(ctx context.Context, c bunx.Conn, tenant, library string) e
 	return err
 }
 
-// check checks the condition of a write to a file, nil for one that is not there.
+// check checks the condition of a write to a file; f is nil if the file does not exist.
 func check(ctx context.Context, f *libraries.File) error {
 	if f == nil {
 		return guard.Of(ctx, "library-file").Missing()
@@ -160,11 +160,11 @@ func check(ctx context.Context, f *libraries.File) error {
 	return guard.Check(ctx, "library-file", *f)
 }
 
-// clash returns the file that a new one replaces, nil for none, and refuses paths that no folder on
-// a disk could hold side by side.
+// clash returns the file that a new one replaces, or nil. It refuses paths that cannot exist
+// together in a file system.
 func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string) (replaced *libraries.File, err error) {
 	folded := fold.Text(path)
-	near := []string{folded} // the path and the folders it goes through
+	near := []string{folded} // the path and the folders in it
 	for i, r := range folded {
 		if r == '/' {
 			near = append(near, folded[:i])
@@ -207,8 +207,8 @@ func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string)
 	return replaced, bunx.Err(err, "File")
 }
 
-// Delete implements libraries.Store. A condition is checked after the row has been removed, which
-// is undone if it does not hold.
+// Delete implements libraries.Store. A condition is checked after the row has been removed. If it
+// is not met, the removal is undone.
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
@@ -243,8 +243,8 @@ func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time
 	})
 }
 
-// instant returns the third argument as a time: in a SELECT PostgreSQL does not take the type of
-// the column it goes to.
+// instant returns the third argument with the type of a time. PostgreSQL does not infer it from the
+// column in a SELECT.
 func instant(c bunx.Conn) string {
 	if c.Postgres() {
 		return "$3::timestamptz"

@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestKinds: the Store of one kind does not reach the files of another kind's library with the same
-// id.
+// TestKinds: the Store of one kind does not access the files of another kind's library with the
+// same id.
 func TestKinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, at := is.New(t), t.Context(), time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)

@@ -10,9 +10,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// A row of tc_library_released is a content that one library had, and perhaps nobody has any more.
-// Only who holds the lock of the library writes it, so that writers of different libraries, which
-// share contents, never wait for each other; and Release skips what others hold.
+// A row of tc_library_released is a content that one library had, and that may now be unused. Only
+// the holder of the library's lock writes it, so that writers of different libraries, which share
+// contents, never wait for each other. Release skips rows that other transactions hold.
 
 const overwriteRelease = ` ON CONFLICT (tenant_id, content_id, library_id) DO UPDATE SET released_at = ` +
 	`excluded.released_at`
@@ -24,8 +24,8 @@ func release(ctx context.Context, c bunx.Conn, tenant, library, content string, 
 	return bunx.Err(err, "File")
 }
 
-// locked returns a clause that locks the rows of a SELECT on PostgreSQL. SQLite has one writer and
-// no such clause.
+// locked returns a clause that locks the rows of a SELECT on PostgreSQL. It is empty for SQLite,
+// which has one writer.
 func locked(c bunx.Conn, clause string) string {
 	if c.Postgres() {
 		return clause
@@ -49,10 +49,10 @@ const (
 	add = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4) ` +
 		`ON CONFLICT (tenant_id, sha256) DO NOTHING`
 
-	// addFirst keeps the digest only for whoever gets the advisory lock of it: on PostgreSQL the
-	// others would wait for the end of that transaction, such as an import, and two that add the
-	// same contents in different order would wait for each other. A tenant has 256 such locks, as a
-	// transaction that adds many contents may not take one for each.
+	// addFirst stores the digest only if it gets an advisory lock for it. On PostgreSQL other
+	// transactions would otherwise wait for the end of this one, such as an import, and two that
+	// add the same contents in different order would deadlock. A tenant has 256 such locks, so that
+	// a transaction that adds many contents does not need one for each.
 	addFirst = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size)
 		SELECT $1::text, $2::text, CASE WHEN pg_try_advisory_xact_lock(hashtext('tc_library_contents ' || current_schema() || ' ' || $1::text),
 			hashtext($3::text) & 255) THEN $3::text END, $4::bigint
@@ -86,7 +86,8 @@ func (s *Store) Unshare(ctx context.Context, tenant, id string) error {
 	})
 }
 
-// noLibrary is the library of a note that no file had a content, and since when that is known.
+// noLibrary is the library of a note that a content is unused, with the time at which that was
+// found.
 const noLibrary = ""
 
 // note is a row of tc_library_released without its time.
@@ -138,9 +139,10 @@ func released(ctx context.Context, c bunx.Conn, tenant string, before time.Time,
 	return notes, bunx.Err(err, "Content")
 }
 
-// settle returns the contents that were noted as unused and still are. Their notes stay until
-// Forget, so that a Release after a crash returns them again. Unused ones that were not are noted,
-// the notes of used ones removed, and those of contents that other transactions hold put off.
+// settle returns the contents that were noted as unused and still are. Their notes are kept until
+// Forget, so that a Release after a crash returns them again. Contents that are newly unused are
+// noted. The notes of used contents are removed, and those of contents that other transactions hold
+// are postponed.
 func settle(
 	ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes []note, mine, unused map[string]bool,
 ) (ids []string, err error) {

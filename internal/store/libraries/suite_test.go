@@ -54,7 +54,7 @@ func testStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 	}
 }
 
-// file returns a file whose content has the id of the path.
+// file returns a file whose path is also the id of its content.
 func file(path string) libraries.File {
 	return libraries.File{
 		Path:        path,
@@ -67,7 +67,7 @@ func file(path string) libraries.File {
 	}
 }
 
-// put names files in a library of acme, and adds their contents where there are none.
+// put stores files in a library of acme, and adds their contents if they do not exist.
 func put(t *testing.T, s libraries.Store, library string, all ...libraries.File) {
 	t.Helper()
 	is := is.New(t)
@@ -78,7 +78,7 @@ func put(t *testing.T, s libraries.Store, library string, all ...libraries.File)
 	}
 }
 
-// name names a file, for its error alone.
+// name calls Name and returns only its error.
 func name(ctx context.Context, s libraries.Store, tenant, library string, f libraries.File) error {
 	_, err := s.Put(ctx, tenant, library, f)
 	return err
@@ -148,7 +148,7 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	is.NoErr(err)
 	got, err := s.File(ctx, "acme", "l1", "a.txt")
 	is.NoErr(err)
-	fresh.CreatedAt = monday // the path is as old as before
+	fresh.CreatedAt = monday // the creation time of the path does not change
 	is.Equal(got, fresh)
 	is.Equal(put, fresh)
 	is.NoErr(s.Delete(ctx, "acme", "l1", "a.txt", tuesday))
@@ -216,7 +216,7 @@ func testRemove(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-a", "c-b", "c-c"})
 }
 
-// release returns what Release does when it has found it before, ordered.
+// release returns, ordered, what Release returns for contents that it has found before.
 func release(t *testing.T, s libraries.Store, before time.Time) []string {
 	t.Helper()
 	is := is.New(t)
@@ -246,8 +246,8 @@ func testContents(t *testing.T, s libraries.Store) {
 	is.Equal(id, "c1")
 }
 
-// testUnshare: a content that is not shared any more is added again; one without a digest is no
-// other's; and what a transaction has added it can forget.
+// testUnshare: a content that is no longer shared can be added again. A content without a digest is
+// never shared. A transaction can forget a content that it has added.
 func testUnshare(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"))
@@ -276,18 +276,18 @@ func testUnshare(t *testing.T, s libraries.Store) {
 	is.Equal(id, "")
 }
 
-// testRelease: a content goes when its last file has.
+// testRelease: a content is released after its last file is deleted.
 func testRelease(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"), file("b"), file("stays"))
 	shared := file("other")
 	shared.ContentID, shared.SHA256 = "c-a", "s-a"
 	put(t, s, "l2", shared)
-	is.NoErr(s.Delete(ctx, "acme", "l1", "a", monday)) // the other library has the content
+	is.NoErr(s.Delete(ctx, "acme", "l1", "a", monday)) // the other library uses the content
 	fresh := file("b")
 	fresh.ContentID, fresh.SHA256, fresh.UpdatedAt = "c-fresh", "s-fresh", tuesday
 	put(t, s, "l1", fresh)
-	touched := file("stays") // with the content that it has
+	touched := file("stays") // with its old content
 	touched.UpdatedAt = tuesday
 	put(t, s, "l1", touched)
 
@@ -295,7 +295,7 @@ func testRelease(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-b"})
 	id, err := s.Hold(ctx, "acme", "s-b")
 	is.NoErr(err)
-	is.Equal(id, "") // nobody gets it any more
+	is.Equal(id, "") // it cannot be used any more
 	is.NoErr(s.Forget(ctx, "acme", []string{"c-b"}))
 	is.Equal(release(t, s, friday), nil)
 	added, err := s.Add(ctx, "acme", libraries.Content{ID: "c-b2", SHA256: "s-b"})
@@ -311,8 +311,8 @@ func testRelease(t *testing.T, s libraries.Store) {
 	}
 }
 
-// testReleaseAgain: what was released before a crash is returned again, until it is forgotten; and
-// n is kept to.
+// testReleaseAgain: contents that were released before a crash are returned again until they are
+// forgotten. Release returns at most n.
 func testReleaseAgain(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i := range 5 {
@@ -345,7 +345,7 @@ func testReleaseAgain(t *testing.T, s libraries.Store) {
 	is.Equal(len(seen), 5)
 }
 
-// testReleaseUsed: contents that other files have are looked at once, and counted.
+// testReleaseUsed: contents that other files use are checked once, and counted.
 func testReleaseUsed(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i := range 3 {
@@ -364,8 +364,8 @@ func testReleaseUsed(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday.Add(time.Hour)), []string{"c-unused"})
 }
 
-// testHeldStays: a content that a transaction holds is not released meanwhile, and not after it has
-// named a file.
+// testHeldStays: a content that a transaction holds is not released, even after that transaction
+// has stored a file with it.
 func testHeldStays(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"))
@@ -381,7 +381,7 @@ func testHeldStays(t *testing.T, s libraries.Store) {
 		is.NoErr(err)
 		is.Equal(id, "c-a")
 		close(held)
-		time.Sleep(20 * time.Millisecond) // so that Release comes; it must be right either way
+		time.Sleep(20 * time.Millisecond) // so that Release runs; the result must be the same either way
 		return name(ctx, s, "acme", "l2", file("a"))
 	})
 	is.NoErr(err)
@@ -397,8 +397,8 @@ func expect(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// testParallelContents: of many who add equal bytes at once one shares its content. The others hold
-// it or have one of their own.
+// testParallelContents: of many concurrent calls that add equal bytes, one shares its content. The
+// others use it or their own.
 func testParallelContents(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	var all sync.WaitGroup
@@ -451,7 +451,7 @@ func testIsolation(t *testing.T, s libraries.Store) {
 	is.NoErr(s.Remove(ctx, "evil", []string{"l1"}, monday))
 	id, err := s.Hold(ctx, "evil", "s-f")
 	is.NoErr(err)
-	is.Equal(id, "") // equal bytes are shared within a tenant alone
+	is.Equal(id, "") // equal bytes are shared only within a tenant
 	ids, _, err := s.Release(ctx, "evil", friday, friday, 100)
 	is.NoErr(err)
 	is.Equal(len(ids), 0)

@@ -31,26 +31,26 @@ func edited(f libraries.File, content string, at time.Time) libraries.File {
 func testCopy(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	old := file("dir/Ä")
-	old.SHA256, old.CreatedAt, old.UpdatedAt = "", monday.Add(-time.Hour), tuesday // from before digests were kept
+	old.SHA256, old.CreatedAt, old.UpdatedAt = "", monday.Add(-time.Hour), tuesday // from before digests were stored
 	is.NoErr(name(ctx, s, "acme", "l1", old))
 	put(t, s, "l1", file("a"), file("b"))
 	put(t, s, "l3", file("else"))
 	is.NoErr(s.Copy(ctx, "acme", "l1", "l2"))
 	is.Equal(all(t, s, "acme", "l2"), all(t, s, "acme", "l1"))
 	is.Equal(paths(t, s, "acme", "l1"), []string{"a", "b", "dir/Ä"})
-	is.Equal(errs.CodeOf(name(ctx, s, "acme", "l2", file("DIR/ä"))), errs.Conflict) // paths are as known as others
-	is.Equal(errs.CodeOf(s.Copy(ctx, "acme", "l1", "l2")), errs.Conflict)           // it has files
+	is.Equal(errs.CodeOf(name(ctx, s, "acme", "l2", file("DIR/ä"))), errs.Conflict) // copies are checked, too
+	is.Equal(errs.CodeOf(s.Copy(ctx, "acme", "l1", "l2")), errs.Conflict)           // the library has files
 	is.NoErr(s.Copy(ctx, "acme", "none", "l4"))
 	is.Equal(paths(t, s, "acme", "l4"), []string{})
 
 	is.NoErr(s.Remove(ctx, "acme", []string{"l1"}, monday))
-	is.Equal(release(t, s, friday), nil) // the copy has the contents
+	is.Equal(release(t, s, friday), nil) // the copy uses the contents
 	is.Equal(paths(t, s, "acme", "l2"), []string{"a", "b", "dir/Ä"})
 	is.NoErr(s.Remove(ctx, "acme", []string{"l2"}, monday))
 	is.Equal(release(t, s, friday), []string{"c-a", "c-b"})
 }
 
-// testReplace: a library gets the files of another one, and keeps its own where they are the same.
+// testReplace: a library gets the files of another one, and keeps its rows of equal files.
 func testReplace(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(
@@ -59,7 +59,7 @@ func testReplace(t *testing.T, s libraries.Store) {
 	)
 	put(t, s, "other", file("gone"), file("app"))
 	is.NoErr(s.Copy(ctx, "acme", "app", "draft"))
-	again := edited(file("same"), "same", tuesday) // written again, with the content that it had
+	again := edited(file("same"), "same", tuesday) // written again with the same content
 	again.CreatedAt = tuesday
 	typed := file("typed")
 	typed.ContentType, typed.UpdatedAt = "text/html", tuesday
@@ -78,7 +78,7 @@ func testReplace(t *testing.T, s libraries.Store) {
 	})
 	is.Equal(paths(t, s, "acme", "draft"), []string{})
 	is.Equal(paths(t, s, "acme", "other"), []string{"app", "gone"})
-	is.Equal(release(t, s, tuesday), nil)                             // somebody may still read them
+	is.Equal(release(t, s, tuesday), nil)                             // they may still be read
 	is.Equal(release(t, s, friday), []string{"c-edited", "c-folder"}) // all others have a file
 
 	is.NoErr(s.Replace(ctx, "acme", "app", "draft", tuesday)) // by an empty one
@@ -90,8 +90,8 @@ func testReplace(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-Case", "c-fresh", "c-moved", "c-new", "c-same", "c-typed"})
 }
 
-// testReplaceAny: of random libraries the files and contents that should be are there, and no
-// others.
+// testReplaceAny: after operations on random libraries exactly the expected files and contents
+// exist.
 func testReplaceAny(t *testing.T, s libraries.Store) {
 	is, ctx, random := is.New(t), t.Context(), rand.New(rand.NewPCG(10, 4))
 	names := []string{"a", "A", "a/b", "b", "b/C", "b/c"}
@@ -106,7 +106,7 @@ func testReplaceAny(t *testing.T, s libraries.Store) {
 					file(path), fmt.Sprint(random.IntN(3)),
 					monday.Add(time.Duration(random.IntN(100))*time.Second),
 				)
-				err := s.InTx(ctx, func(ctx context.Context) error { // without the content when the path clashes
+				err := s.InTx(ctx, func(ctx context.Context) error { // without the content if the path clashes
 					_, err := s.Add(ctx, "acme", libraries.Content{ID: f.ContentID, SHA256: f.SHA256, Size: f.Size})
 					is.NoErr(err)
 					return name(ctx, s, "acme", l, f)
@@ -155,7 +155,7 @@ func testModified(t *testing.T, s libraries.Store) {
 	is.Equal(got, map[string]time.Time{"l1": monday})
 }
 
-// testWholeIsolation: Copy, Replace and Modified keep to their tenant.
+// testWholeIsolation: Copy, Replace and Modified do not access other tenants.
 func testWholeIsolation(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "l1", file("a"), file("b"))
@@ -181,7 +181,7 @@ func testWholeIsolation(t *testing.T, s libraries.Store) {
 	is.Equal(got, map[string]time.Time{"l1": friday})
 }
 
-// testWholeFailedTx: of a transaction that fails nothing is copied or replaced.
+// testWholeFailedTx: a failed transaction copies and replaces nothing.
 func testWholeFailedTx(t *testing.T, s libraries.Store) {
 	is, fault := is.New(t), errors.New("fault")
 	put(t, s, "l1", file("a"), file("b"))

@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// These methods write and read whole libraries with as many statements for thousands of files as
-// for one.
+// These methods write and read whole libraries. The number of statements does not depend on the
+// number of files.
 
 var copyAll = `INSERT INTO tc_library_files (tenant_id, kind, library_id, folded, ` + table.Names + `)
 	SELECT tenant_id, kind, $3, folded, ` + table.Names +
@@ -28,9 +28,9 @@ func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
 	return err
 }
 
-// changed returns the condition of files that the library in argument $n, of the kind in the next
-// one, has not got, or has got otherwise. PostgreSQL hashes the rows of a NOT IN. With NOT EXISTS
-// it joins, and without statistics it compares each file with each.
+// changed returns the condition for files that are missing or different in the library in argument
+// $n, whose kind is the next argument. PostgreSQL hashes the rows of a NOT IN. For NOT EXISTS it
+// uses a join, which without statistics compares all pairs of files.
 func changed(n int) string {
 	return fmt.Sprintf(`kind = $%[2]d AND (path, content_id, content_type) NOT IN
 		(SELECT path, content_id, content_type FROM tc_library_files WHERE tenant_id = $1
@@ -38,9 +38,9 @@ func changed(n int) string {
 		n, n+1)
 }
 
-// Replace implements libraries.Store. Changed files leave the library, those of the other library
-// take their places, and what that has then are the unchanged ones. So paths never clash, and the
-// rows of unchanged files stay.
+// Replace implements libraries.Store. It removes the changed files from the library, moves the
+// missing files of the other library into it, and deletes the remaining ones, which are unchanged.
+// So paths never clash, and the rows of unchanged files are kept.
 func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, step := range []struct {
@@ -71,8 +71,8 @@ func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time
 	})
 }
 
-// Modified implements libraries.Store. It reads one entry of an index for each library: max of a
-// GROUP BY would read all files.
+// Modified implements libraries.Store. It reads one entry of an index for each library. With max
+// and GROUP BY it would read all files.
 func (s *Store) Modified(ctx context.Context, tenant string, all []string) (map[string]time.Time, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	newest := make(map[string]time.Time, len(all))

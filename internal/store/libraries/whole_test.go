@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// fill names n files in a library of acme, each with a content of its own.
+// fill stores n files in a library of acme, each with a different content.
 func fill(t testing.TB, db *bun.DB, library string, n int) {
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
@@ -46,8 +46,8 @@ func edit(t testing.TB, db *bun.DB, library string, n int) {
 	}))
 }
 
-// TestWholeLibraries are copied, replaced and looked at with as many statements for 200 files as
-// for one, and by indexes.
+// TestWholeLibraries: copying, replacing and reading a library takes as many statements for 200
+// files as for one, and uses indexes.
 func TestWholeLibraries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -77,7 +77,7 @@ func TestWholeLibraries(t *testing.T) {
 	})
 }
 
-// TestMaxFiles: a full library refuses new paths, and overwrites those it has.
+// TestMaxFiles: a full library refuses new paths, but files in it can be overwritten.
 func TestMaxFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, db := is.New(t), t.Context(), open(t)
@@ -111,8 +111,8 @@ func explain(t *testing.T, db *bun.DB, query string, args ...any) []string {
 	return dbtest.Explain(ctx, t, c, query, args...)
 }
 
-// BenchmarkReplace commits a draft of 2,000 files with 10 changed ones: go test
-// ./libraries/bunstore -run - -bench Replace
+// BenchmarkReplace commits a draft of 2,000 files of which 10 changed: go test ./libraries/bunstore
+// -run - -bench Replace
 func BenchmarkReplace(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 // Store implements messages.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 const eventTable, messageTable = "tc_events", "tc_messages"
@@ -118,7 +118,7 @@ func (s *Store) Events(
 	ctx context.Context, tenant, app string, f messages.Filter, q paging.Query,
 ) (paging.Page[messages.Event], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	// at most some 10,000 of each app are kept
+	// an app has at most some 10,000
 	of := bunx.Part{Where: "e.tenant_id = $1 AND e.app_id = $2", Args: []any{tenant, app}}
 	if f.State != "" {
 		of = of.And("e.state = @", string(f.State))
@@ -167,8 +167,8 @@ func (s *Store) Message(ctx context.Context, tenant, app, id string) (messages.M
 }
 
 var (
-	// state, not ended_at: PostgreSQL would look for the id among all that have not ended, as it
-	// has an index of these.
+	// The condition is on state and not on ended_at: PostgreSQL would search the index of rows that
+	// have not ended.
 	deliverEvents = `UPDATE tc_events SET state = 'delivered', attempts = $1, error = NULL, ended_at = $2, updated_at = $2
 		WHERE tenant_id = $3 AND state NOT IN ('delivered', 'dead') AND id IN `
 	anyMessage = all.Select(`WHERE tenant_id = $1 AND id = $2`)

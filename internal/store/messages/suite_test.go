@@ -55,7 +55,7 @@ func message(n int, app string) messages.Message {
 	}
 }
 
-// ended returns a row's progress when it has ended.
+// ended returns the progress of a row that has ended.
 func ended(at time.Time) messages.Progress {
 	why := "why"
 	return messages.Progress{State: messages.Delivered, Attempts: 2, Error: &why, EndedAt: &at}
@@ -185,7 +185,7 @@ func testSummary(t *testing.T, s messages.Store) {
 func testPeople(t *testing.T, s messages.Store) {
 	is, ctx := is.New(t), t.Context()
 	mail := message(2, "shop")
-	mail.Type = messages.TypeEmail // to an address that happens to be a username
+	mail.Type = messages.TypeEmail // to an address that is also a username
 	put(t, s, "acme", message(1, "shop"), mail, event(1, "shop"))
 	put(t, s, "evil", message(1, "shop"), event(1, "shop"))
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "joan", "mia": "maria"}))
@@ -254,7 +254,7 @@ func testSweep(t *testing.T, s messages.Store) {
 	}
 	n, err := s.Sweep(ctx, "acme", monday.Add(time.Minute), 2)
 	is.NoErr(err)
-	is.Equal(n, 4) // of each the first as it is old, and the next as two are kept
+	is.Equal(n, 4) // of each the first, because it is old, and the next, because two are kept
 	is.Equal(left("acme"), []string{id(2), id(3), id(8)})
 	is.Equal(len(left("evil")), 4)
 

@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestUsersKeepTheirRowsInAccounts: users whose names others had before accounts were made keep
-// their rows; also with row-level security on.
+// TestUsersKeepTheirRowsInAccounts: users whose names earlier users had before accounts existed
+// keep their rows, also with row-level security.
 func TestUsersKeepTheirRowsInAccounts(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestApps: apps that are there move into their own table, each with its newest draft at most, also
-// with row-level security on.
+// TestApps: existing apps are moved into a new table, each with at most its newest draft, also with
+// row-level security.
 func TestApps(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestAssistants: assistants that are there move into their own table, each with its newest draft
-// at most, and everyone still sees them; also with row-level security on.
+// TestAssistants: existing assistants are moved into a new table, each with at most its newest
+// draft, and everyone can still see them, also with row-level security.
 func TestAssistants(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)

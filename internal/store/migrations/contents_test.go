@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestLibraryContents: files of libraries that are there before contents are shared keep their
-// bytes, each file its own, also with row-level security on.
+// TestLibraryContents: files of libraries from before contents were shared keep their bytes, each
+// in a separate content, also with row-level security.
 func TestLibraryContents(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func write(t *testing.T, db *bun.DB, tenant, query string, args ...any) {
 	is.New(t).NoErr(err)
 }
 
-// TestLibraryKinds: the files of libraries that apps and drafts have become those of apps, also
-// with row-level security on.
+// TestLibraryKinds: the files of libraries of apps and drafts become those of apps, also with
+// row-level security.
 func TestLibraryKinds(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)
@@ -114,8 +114,8 @@ func TestLibraryKinds(t *testing.T) {
 	})
 }
 
-// TestAppManifests: apps that were deployed have the manifest that is in their files, also with
-// row-level security on; drafts and other apps have none of their own.
+// TestAppManifests: deployed apps get the manifest in their files, also with row-level security.
+// Drafts and other apps do not get one.
 func TestAppManifests(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)

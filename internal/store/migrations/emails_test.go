@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestEmails: of the e-mail addresses that are there, those that a directory or a provider has
-// brought count; also with row-level security on.
+// TestEmails: of existing e-mail addresses, those that a directory or a provider wrote identify
+// users, also with row-level security.
 func TestEmails(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, db := is.New(t), open(t, url)

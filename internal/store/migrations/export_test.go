@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// RunBefore applies the migrations before one.
+// RunBefore applies the migrations before the given one.
 func RunBefore(ctx context.Context, db *bun.DB, name string) error {
 	dir, known, err := discover(db)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestListsAndComments: rows that are there before lists have totals are counted, comments from
-// before removals in steps are there, and their authors who were deleted stay gone; also with
-// row-level security on.
+// TestListsAndComments: existing rows are counted in the totals of lists. Existing comments are
+// present, and their deleted authors are still deleted. Both hold with row-level security, too.
 func TestListsAndComments(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +43,7 @@ func TestListsAndComments(t *testing.T) {
 					for _, user := range []string{"ann", "bob"} {
 						add("tc_users", "username folded user_fields data", user, user, "{}", "{}")
 					}
-					for _, l := range counted { // those whose rows need no other rows
+					for _, l := range counted { // lists whose rows need no other rows
 						if c := strings.Fields(`tc_ai_instructions tc_bundles tc_colors tc_domains tc_teams ` +
 							`tc_apps tc_assistants tc_entities`); slices.Contains(c, l.table) {
 							_, key, _ := strings.Cut(map[string]string{"tc_colors": "=key"}[l.table]+"=id", "=")

@@ -1,5 +1,5 @@
-// Package migrations holds the tables, as plain SQL for each engine under the same file names, and
-// brings a database up to them.
+// Package migrations contains the tables, as SQL for each engine in files with the same names, and
+// migrates databases to them.
 //
 // The files are named as those of bun/migrate, which does not run them: its lock is a row that
 // survives a crash, and it notes a migration after the transaction that made it. Here all that is
@@ -35,8 +35,8 @@ var files embed.FS
 //go:embed rls.sql
 var rowLevelSecurity string
 
-// Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the
-// database has migrations that this program does not know.
+// Run applies the missing migrations. It returns errs.Invalid if the engine is not supported, or if
+// the database has migrations that this program does not know.
 func Run(ctx context.Context, db *bun.DB) error { return runTwice(ctx, db, 0) }
 
 func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
@@ -54,12 +54,12 @@ func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
 	return err
 }
 
-// errNotes is returned when the table of notes cannot be made. On PostgreSQL that happens, with one
-// of several codes, when another process made it in the same moment.
+// errNotes is returned if the table of migrations cannot be created. On PostgreSQL that fails, with
+// one of several codes, if another process creates it at the same moment.
 var errNotes = errors.New("the table of migrations cannot be made")
 
-// run applies what is missing, with a number of partitions for each table; 0: as many as the tables
-// have that are there.
+// run applies the missing migrations. partitions is the number of partitions for each new table; 0:
+// as many as existing tables have.
 func run(ctx context.Context, db *bun.DB, partitions int) error {
 	dir, known, err := discover(db)
 	if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, db *bun.DB, partitions int) error {
 	})
 }
 
-// Pending returns the migrations that are missing. Errors: errs.Invalid as Run.
+// Pending returns the missing migrations. It returns errs.Invalid as Run does.
 func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 	_, known, err := discover(db)
 	if err != nil {
@@ -115,9 +115,9 @@ func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 	return missing(known, applied), unknown(known, applied)
 }
 
-// EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of
-// the tenant that the setting tenantcontent.tenant names, and no row without it. It returns the
-// tables that had none. PostgreSQL only.
+// EnableRowLevelSecurity creates a policy on every table with a tenant. A statement then sees only
+// the rows of the tenant in the setting tenantcontent.tenant, and no rows without it. It returns
+// the tables that did not have a policy. It is for PostgreSQL only.
 func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, err error) {
 	err = bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
 		if !c.Postgres() {
@@ -133,23 +133,23 @@ func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, e
 	return tables, err
 }
 
-// withoutPolicy lists the tables that rls.sql would change.
+// withoutPolicy selects the tables that rls.sql would change.
 const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
 	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname LIKE 'tc\_%' AND c.relname <> 'tc_tenants'
 		AND NOT (c.relrowsecurity AND c.relforcerowsecurity
 			AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tc_tenant'))
 	ORDER BY c.relname`
 
-// probe is a tenant that nobody has.
+// probe is not the id of any tenant.
 const probe = "-"
 
-// ErrHidden is the cause of an error of Visible that has nothing to do with whether the database
-// answers.
+// ErrHidden is the cause of an error of Visible if the database answers, but the program cannot use
+// it with row-level security.
 var ErrHidden = errors.New("row-level security does not fit this program")
 
-// Visible fails with errs.Unavailable, with the cause ErrHidden, saying what to change, where
-// row-level security is on and this program's connections do not tell the server their tenant, so
-// that they see no row, or log in as a role that the policies do not bind.
+// Visible checks the use of row-level security, if it is on. It returns errs.Unavailable with the
+// cause ErrHidden, saying what to change, if this program's connections do not set their tenant, so
+// that they see no rows, or their role bypasses the policies.
 func Visible(ctx context.Context, db *bun.DB) error {
 	ctx, c := bunx.For(ctx, db, probe)
 	if !c.Postgres() {
@@ -183,7 +183,7 @@ func Visible(ctx context.Context, db *bun.DB) error {
 	return nil
 }
 
-// extendPolicies puts the policies on new tables, too, where row-level security is on.
+// extendPolicies creates the policies on new tables, if row-level security is on.
 func extendPolicies(ctx context.Context, c bunx.Conn) error {
 	if !c.Postgres() {
 		return nil
@@ -212,12 +212,13 @@ func discover(db *bun.DB) (dir string, known []string, err error) {
 	return dir, known, err
 }
 
-// lock makes the table of notes and keeps other processes out until the transaction ends.
+// lock creates the table of migrations and locks it against other processes until the transaction
+// ends.
 func lock(ctx context.Context, c bunx.Conn) error {
 	const table = "CREATE TABLE IF NOT EXISTS tc_migrations (name text PRIMARY KEY, migrated_at text NOT NULL)"
 	statements := []string{table}
 	if c.Postgres() {
-		// Whoever waits here waits for the other process, however long that takes.
+		// A process that waits here waits for the other one, however long that takes.
 		statements = []string{
 			"SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0", table,
 			"LOCK TABLE tc_migrations IN SHARE ROW EXCLUSIVE MODE",

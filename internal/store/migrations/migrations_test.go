@@ -23,8 +23,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestMain is also the other processes of some tests: they migrate the database that the
-// environment names, when their input ends, or only begin to and wait to be killed.
+// TestMain also runs the other processes of some tests. They migrate the database in the
+// environment when their input ends, or begin to and wait until they are killed.
 func TestMain(m *testing.M) {
 	url := os.Getenv("MIGRATIONS_TEST_URL")
 	if url == "" {
@@ -50,7 +50,7 @@ func child(ctx context.Context, url string, hang bool) error {
 			return err
 		}
 		fmt.Println("migrated, not committed")
-		// a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+		// select {} would end a process in which nothing else runs: "all goroutines are asleep"
 		_, err := io.ReadAll(os.Stdin)
 		return err
 	})
@@ -112,7 +112,7 @@ func applied(t *testing.T, db *bun.DB) []string {
 	return list(t, db, "SELECT name FROM tc_migrations ORDER BY name")
 }
 
-// names lists an engine's files as migrations are named.
+// names returns the names of an engine's files in the form of migrations.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -166,7 +166,7 @@ func TestUnknownMigrationIsRefused(t *testing.T) {
 	})
 }
 
-// TestFailedRunChangesNothing has a table in the way of the last migration.
+// TestFailedRunChangesNothing: a table that exists makes the last migration fail.
 func TestFailedRunChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is, ctx, db := is.New(t), t.Context(), open(t, url)
@@ -197,7 +197,7 @@ func TestProcessesAtOnce(t *testing.T) {
 			all = append(all, process{c, in, out})
 		}
 		for _, p := range all {
-			is.NoErr(p.in.Close()) // go
+			is.NoErr(p.in.Close()) // start
 		}
 		for _, p := range all {
 			for p.out.Scan() {
@@ -209,8 +209,8 @@ func TestProcessesAtOnce(t *testing.T) {
 	})
 }
 
-// TestKilledMigrator dies with everything migrated and not committed, while another process waits
-// for it.
+// TestKilledMigrator: a process is killed after it has migrated everything and before the commit,
+// while another one waits for it.
 func TestKilledMigrator(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		is := is.New(t)
@@ -246,13 +246,14 @@ func TestRowLevelSecurityOnSQLite(t *testing.T) {
 	is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-// TestRowLevelSecurityIsOnEveryTable with a tenant, also when it is switched on twice.
+// TestRowLevelSecurityIsOnEveryTable: every table with a tenant has row-level security, also when
+// it is enabled twice.
 func TestRowLevelSecurityIsOnEveryTable(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
 	tables, err := migrations.EnableRowLevelSecurity(t.Context(), db)
 	is.NoErr(err)
-	is.Equal(len(tables), 0) // it was on
+	is.Equal(len(tables), 0) // it was on already
 	_, err = db.ExecContext(
 		t.Context(), "ALTER TABLE tc_colors NO FORCE ROW LEVEL SECURITY; DROP POLICY tc_tenant ON tc_users",
 	)
@@ -291,7 +292,7 @@ func TestTriggersKeepPrincipals(t *testing.T) {
 				return err
 			}))
 		}
-		is.Equal(principals(), []string{"Everyone * "}) // made with the tenant
+		is.Equal(principals(), []string{"Everyone * "}) // created with the tenant
 		run(insert(t, db, "tc_users", "username", "'jo'", "label", "'Jo'"))
 		run(insert(t, db, "tc_teams", "id", "'7'", "label", "'Ops'"))
 		is.Equal(principals(), []string{"Everyone * ", "Team 7 Ops", "User jo Jo"})
@@ -304,12 +305,11 @@ func TestTriggersKeepPrincipals(t *testing.T) {
 		is.Equal(principals(), []string{"Everyone * "})
 		run(insert(t, db, "tc_users", "username", "'jo'"))
 		run("DELETE FROM tc_tenants WHERE tenant_id = 'acme'")
-		is.Equal(len(principals()), 0) // all of it goes with the tenant
+		is.Equal(len(principals()), 0) // deleted with the tenant
 	})
 }
 
-// insert writes an INSERT with the values given and something in every other column that must have
-// a value.
+// insert runs an INSERT with the given values and some value in every other required column.
 func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 	t.Helper()
 	names, values := []string{"tenant_id"}, []string{"'acme'"}
@@ -325,8 +325,8 @@ func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(values, ", "))
 }
 
-// TestPartitions: every table with a tenant has the partitions that were asked for, once and for
-// all.
+// TestPartitions: every table with a tenant has the requested number of partitions, which later
+// runs do not change.
 func TestPartitions(t *testing.T) {
 	open := func() *bun.DB {
 		db, err := engines.Open(dbtest.PostgresURL(t))
@@ -348,8 +348,8 @@ func TestPartitions(t *testing.T) {
 		`SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'p'
 		AND (SELECT count(*) FROM pg_inherits WHERE inhparent = c.oid) <> 3`)
 	is.Equal(len(others), 0)
-	// What is told about the values of a column is told of each partition, whose statistics a
-	// statement of one tenant is planned with.
+	// Settings of a column are set on each partition, whose statistics are used to plan statements
+	// of one tenant.
 	told := func() []string {
 		return list(
 			t, db,
@@ -362,7 +362,7 @@ func TestPartitions(t *testing.T) {
 		"tc_comments_p2 n_distinct=-0.2",
 	}
 	is.Equal(told(), all)
-	for _, before := range []string{ // as a database is whose partitions are from before that
+	for _, before := range []string{ // like a database whose partitions are older than those settings
 		"ALTER TABLE tc_comments_p0 ALTER COLUMN parent_id RESET (n_distinct)",
 		"ALTER TABLE tc_comments_p1 ALTER COLUMN parent_id RESET (n_distinct)",
 		"ALTER TABLE tc_comments_p2 ALTER COLUMN parent_id RESET (n_distinct)",

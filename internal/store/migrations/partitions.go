@@ -12,14 +12,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// MaxPartitions is the most partitions of a table. PostgreSQL keeps a lock for each of them and for
-// their indexes while it migrates.
+// MaxPartitions is the most partitions of a table. A migration on PostgreSQL holds a lock for each
+// of them and for their indexes.
 const MaxPartitions = 64
 
-// RunPartitioned is Run for a PostgreSQL whose tables are partitioned by a hash of the tenant, in
-// this number of partitions each. It is chosen once, in an empty database; Run keeps it. The table
-// of tenants has no partitions. Errors: errs.Invalid, also for a database whose tables are there
-// with another number; errs.Unavailable, naming the setting, if the server has no room for the
+// RunPartitioned is Run for a PostgreSQL whose tables are partitioned by a hash of the tenant, with
+// the given number of partitions each. The number is chosen once, in an empty database; Run keeps
+// it. The table of tenants is not partitioned. Errors: errs.Invalid, also if existing tables have
+// another number; errs.Unavailable, naming the setting, if the server has too little memory for the
 // locks.
 func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	if partitions < 1 || partitions > MaxPartitions {
@@ -28,8 +28,8 @@ func RunPartitioned(ctx context.Context, db *bun.DB, partitions int) error {
 	return runTwice(ctx, db, partitions)
 }
 
-// partitionsOf returns how many partitions new tables get: as many as those have that are there,
-// else the number that was asked for.
+// partitionsOf returns the number of partitions for new tables: that of existing tables, else the
+// requested one.
 func partitionsOf(ctx context.Context, c bunx.Conn, migrated bool, asked int) (int, error) {
 	if !c.Postgres() {
 		if asked > 0 {
@@ -62,16 +62,15 @@ func partitionsOf(ctx context.Context, c bunx.Conn, migrated bool, asked int) (i
 	)
 }
 
-// createTable matches a statement that makes a table: its name, its columns, its storage
-// parameters.
+// createTable matches a statement that creates a table: its name, columns and storage parameters.
 var createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (tc_\w+) \(\n(.*?)\n\)( WITH \([^)]*\))?;$`)
 
 // setColumn matches a statement that sets parameters of a column.
 var setColumn = regexp.MustCompile(`(?m)^ALTER TABLE (tc_\w+) (ALTER COLUMN \w+ SET \([^)]*\));$`)
 
 // partitioned returns a migration whose tables with a tenant are partitioned. Storage parameters
-// are those of partitions, and so are parameters of columns: the statistics that a statement over
-// one partition is planned with are its own.
+// and parameters of columns are moved to the partitions, because a statement over one partition is
+// planned with the statistics of the partition.
 func partitioned(text string, partitions int) string {
 	text = setColumn.ReplaceAllStringFunc(text, func(statement string) string {
 		m := setColumn.FindStringSubmatch(statement)

@@ -11,8 +11,8 @@ import (
 // refolds is the name of the migration that ends with refold.
 const refolds = "0015"
 
-// refold writes the folded usernames by fold.Name where that differs. A user whose folded name
-// somebody has by then keeps the one of before, and with it the name.
+// refold sets the folded usernames that differ from fold.Name. A user keeps the old one if another
+// user already has the new one.
 func refold(ctx context.Context, c bunx.Conn) error {
 	tenants, err := texts(ctx, c, `SELECT tenant_id FROM tc_tenants ORDER BY tenant_id`)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// table is what both engines must agree on. Lists of columns are joined with commas.
+// table is what must be equal on both engines. Lists of columns are joined with commas.
 type table struct {
 	columns  []string // in order, with NOT NULL
 	primary  string
-	indexes  []string // sorted: name, (columns), UNIQUE; those of primary keys left out
+	indexes  []string // sorted: name, (columns), UNIQUE; without those of primary keys
 	foreigns []string // sorted: (columns) -> table (columns) on delete, on update
 }
 
@@ -36,7 +36,7 @@ func schemaOf(t *testing.T, db *bun.DB) map[string]table {
 	return all
 }
 
-// sorted sorts by bytes, as not every server does.
+// sorted sorts by bytes, which some servers do not.
 func sorted(s []string) []string {
 	slices.Sort(s)
 	return s
@@ -114,8 +114,8 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	is.Equal(len(pg), len(lite))
 }
 
-// TestTenantIsFirst in every key, index and foreign key, so that the database can be spread by
-// tenant one day and no row can refer to another tenant's.
+// TestTenantIsFirst: the tenant is the first column of every key, index and foreign key. So the
+// database can be distributed by tenant, and a row cannot refer to a row of another tenant.
 func TestTenantIsFirst(t *testing.T) {
 	dbtest.Server(t)
 	is := is.New(t)
@@ -131,17 +131,18 @@ func TestTenantIsFirst(t *testing.T) {
 			columns := strings.Split(first, ",")
 			due := !strings.Contains(s, "UNIQUE") && (len(columns) == 2 && columns[1] == "tenant_id" ||
 				strings.HasPrefix(s, "tc_jobs_wake (") || strings.HasPrefix(s, "tc_job_schedules_next ("))
-			if columns[0] != "tenant_id" && !due { // what is due is found over all tenants
+			if columns[0] != "tenant_id" && !due { // due rows are found over all tenants
 				t.Errorf("%s: %s does not start with the tenant", name, s)
 			}
 		}
 		if name != "tc_tenants" {
-			is.True(len(table.foreigns) > 0) // goes with its tenant
+			is.True(len(table.foreigns) > 0) // deleted with its tenant
 		}
 	}
 }
 
-// TestForeignKeysPairTheTenant: column one of the key is the other table's tenant.
+// TestForeignKeysPairTheTenant: the first column of a foreign key refers to the other table's
+// tenant.
 func TestForeignKeysPairTheTenant(t *testing.T) {
 	dbtest.Server(t)
 	bad := list(t, dbtest.Postgres(t), `SELECT f.conrelid::regclass || ' ' || f.conname FROM pg_constraint f
@@ -150,9 +151,9 @@ func TestForeignKeysPairTheTenant(t *testing.T) {
 	is.New(t).Equal(len(bad), 0)
 }
 
-// TestForeignKeysHaveIndexes: the rows that go with a row are found by an index that begins with
-// the columns of their foreign key, so that a delete reads no more rows in a larger table. A
-// partial index is not used for that.
+// TestForeignKeysHaveIndexes: every foreign key has an index that begins with its columns, so that
+// a delete reads no more rows in a larger table. A partial index does not count, because it is not
+// used for that.
 func TestForeignKeysHaveIndexes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for name, table := range schemaOf(t, open(t)) {
@@ -171,7 +172,8 @@ func TestForeignKeysHaveIndexes(t *testing.T) {
 	})
 }
 
-// TestTextSortsByBytes on PostgreSQL, as it does on SQLite, in every column of an index.
+// TestTextSortsByBytes: in every column of an index, text sorts by bytes on PostgreSQL, as it does
+// on SQLite.
 func TestTextSortsByBytes(t *testing.T) {
 	dbtest.Server(t)
 	bad := list(t, dbtest.Postgres(t), `SELECT DISTINCT a.attrelid::regclass || '.' || a.attname

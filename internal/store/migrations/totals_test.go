@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// counted are the lists of tc_totals: the rows of a table for which a condition holds, by part.
+// counted are the lists of tc_totals: the rows of a table that meet a condition, by part.
 var counted = []struct{ list, table, part, condition string }{
 	{"ai_instructions", "tc_ai_instructions", "''", "true"},
 	{"bundles", "tc_bundles", "''", "true"},
@@ -43,8 +43,9 @@ var counted = []struct{ list, table, part, condition string }{
 	{"download_bytes", "tc_downloads", "username", "size > 0"},
 }
 
-// uncounted returns the parts of a tenant's lists whose totals are not the number of their rows,
-// and how many parts there are. It is one statement a list, so it may run beside writes.
+// uncounted returns the parts of a tenant's lists whose totals differ from the number of their
+// rows, and the number of parts. It runs one statement for each list, so it can run while others
+// write.
 func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
@@ -82,8 +83,8 @@ func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts i
 	return wrong, parts
 }
 
-// inserts makes the text of an INSERT with the arguments $1, the tenant, and those of some columns;
-// the others have some value.
+// inserts returns an INSERT with the arguments $1, the tenant, and those of some columns. The other
+// columns get some value.
 func inserts(t *testing.T, db *bun.DB, table string, columns ...string) string {
 	t.Helper()
 	names, values := []string{"tenant_id"}, []string{"$1"}
@@ -99,8 +100,8 @@ func inserts(t *testing.T, db *bun.DB, table string, columns ...string) string {
 		") ON CONFLICT DO NOTHING"
 }
 
-// TestTotalsAreExact whatever transactions do at the same time, in each of their snapshots, when
-// slots are added up, and after the tenant.
+// TestTotalsAreExact: totals are exact during concurrent transactions, in each of their snapshots,
+// after slots are added up, and after the tenant was deleted.
 func TestTotalsAreExact(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -156,7 +157,7 @@ func TestTotalsAreExact(t *testing.T) {
 		}
 		add(`DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number > 0`, team)
 		add(`DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`, team)
-		for table, columns := range map[string]string{ // what changes, the key, and bytes
+		for table, columns := range map[string]string{ // the changed columns, the key, and bytes
 			"tc_workspaces": "bytes app_id", "tc_agent_runs": "size id",
 			"tc_agents": "overrides app_id", "tc_ai_instructions": "content id", "tc_apps": "defn id",
 			"tc_assistants": "instructions id", "tc_comments": "message id",
@@ -174,7 +175,7 @@ func TestTotalsAreExact(t *testing.T) {
 			add(`UPDATE `+table+` SET `+column+` = $2 WHERE tenant_id = $1 AND `+key+` = $3`, of, id)
 			add(`DELETE FROM `+table+` WHERE tenant_id = $1 AND `+key+` = $2`, id)
 		}
-		for _, change := range changes[before:] { // they are all understood
+		for _, change := range changes[before:] { // all of them can be parsed
 			query, args := change(0)
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 				_, err := c.Exec(ctx, query, append([]any{"acme"}, args...)...)
@@ -238,7 +239,7 @@ func TestTotalsAreExact(t *testing.T) {
 				tenant := []string{"acme", "evil"}[w%2]
 				for range 120 {
 					_ = bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
-						// an error takes it back, and so do some that go well
+						// it is rolled back after an error, and sometimes without one
 						for range 1 + rand.IntN(4) {
 							query, args := changes[rand.IntN(len(changes))](w)
 							if _, err := c.Exec(ctx, query, append([]any{tenant}, args...)...); err != nil {
@@ -272,9 +273,9 @@ func TestTotalsAreExact(t *testing.T) {
 		}
 		_, err := bunx.FoldTotals(t.Context(), db)
 		is.NoErr(err)
-		is.True(len(dbtest.CheckStored(t, db, "acme")) > 0) // which parts have rows at the end is chance
+		is.True(len(dbtest.CheckStored(t, db, "acme")) > 0) // which parts have rows at the end is random
 		_, parts = uncounted(t, db, "acme")
-		is.True(parts > 30) // the changes have done something
+		is.True(parts > 30) // the changes had effects
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		var slots, empty int
 		is.NoErr(c.Row(

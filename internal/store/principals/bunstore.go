@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// chunk is how many principals Principals reads with one statement; a smaller tenant is read at one
-// point in time.
+// chunk is the number of principals that Principals reads with one statement. A smaller tenant is
+// read as of one point in time.
 const chunk = 16384
 
 // Store implements principals.Store and dirsync.Store.
@@ -22,7 +22,7 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
 // Notify makes the store call changed after each commit that may change the rights of the tenant's

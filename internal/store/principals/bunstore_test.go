@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestChunks reads the list with many statements: nothing is left out and nothing comes twice, also
-// where labels are alike.
+// TestChunks reads the list with many statements. No principal is missing or repeated, even if
+// labels are equal.
 func TestChunks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		testPrincipals(t, bunstore.NewWithChunk(open(t), 3))

@@ -56,7 +56,7 @@ func (s *Store) MemberCounts(ctx context.Context, tenant string, teamIDs []strin
 	return all, nil
 }
 
-// count adds the numbers that a query returns with teams.
+// count adds to by the numbers that a query returns with teams.
 func count(ctx context.Context, c bunx.Conn, query string, args []any, by map[string]int) error {
 	rows, err := c.Rows(ctx, query, args...)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (team string, err error) {

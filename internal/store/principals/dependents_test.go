@@ -20,8 +20,8 @@ func setPassword(t *testing.T, s principals.Store, tenant, folded string) {
 	}))
 }
 
-// testDependents has a user with everything that is counted, one with each alone, and one with
-// nothing.
+// testDependents has a user with all kinds of dependents, users with one kind each, and one without
+// any.
 func testDependents(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	jo, key, text := full(), "jö.doe+x@example.com", "x"
@@ -77,7 +77,7 @@ func testDependents(t *testing.T, s principals.Store) {
 	is.Equal(count("evil", "bare"), principals.Dependents{Passwords: 1, Memberships: map[string]int{}})
 	is.Equal(count("acme", "bare").Passwords, 0)
 
-	var many []principals.DirectoryUser // of several statements
+	var many []principals.DirectoryUser // more than fit one statement
 	var names []string
 	for n := range manyUsers {
 		many = append(many, directoryUser(fmt.Sprintf("u%04d", n)))
@@ -91,7 +91,7 @@ func testDependents(t *testing.T, s principals.Store) {
 	is.Equal(count("acme", names...), principals.Dependents{Passwords: 2, Memberships: map[string]int{teamID(2): 2}})
 }
 
-// manyUsers are more than one statement counts.
+// manyUsers is more than one statement counts.
 const manyUsers = 503
 
 func testMemberCounts(t *testing.T, s principals.Store) {

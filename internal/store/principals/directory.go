@@ -17,10 +17,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// batch is how many rows one statement writes.
+// batch is the number of rows that one statement writes.
 const batch = 500
 
-// directoryColumns are those that a directory sets.
+// directoryColumns are the columns that a directory sets.
 var directoryColumns = []string{
 	"source", "source_id", "display_name", "family_name", "given_name", "middle_name",
 	"email", "email_typed", "timezone", "enabled", "directory_disabled", "directory_locked",
@@ -29,12 +29,12 @@ var directoryColumns = []string{
 // directoryTable is userTable for reading principals.DirectoryUsers.
 var directoryTable = userTable.Only(append([]string{"username", "superuser"}, directoryColumns...)...)
 
-// overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a
-// directory does.
+// overwriteDirectory is the end of an INSERT that changes existing users as an edit of a directory
+// does.
 var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "email_key", "updated_at"},
 	directoryColumns...)...)
 
-// directoryUser returns what a directory knows of a user.
+// directoryUser returns the fields of a user that a directory sets.
 func directoryUser(u user) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: u.Username, Source: or(u.Source),
@@ -45,7 +45,7 @@ func directoryUser(u user) principals.DirectoryUser {
 	}
 }
 
-// newUser returns the row of a user of a directory who has no password and no rights.
+// newUser returns the row of a user of a directory without a password and rights.
 func newUser(tenant, domain string, u principals.DirectoryUser, at time.Time) user {
 	return user{User: principals.User{
 		Tenant: tenant, Domain: domain, Username: u.Username, Source: orNull(u.Source), SourceID: orNull(u.SourceID),
@@ -87,7 +87,8 @@ func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (
 	return r.User, nil
 }
 
-// By the bare column SQLite would read all users of the tenant in that order until it finds one.
+// The domain is not compared as a bare column, by which SQLite would read all users of the tenant
+// in that order until it finds one.
 var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ` +
 	`ORDER BY username || '' LIMIT 1`)
 
@@ -145,9 +146,9 @@ func (s *Store) Holders(ctx context.Context, tenant string, folded []string) (ma
 	return holders, nil
 }
 
-// named is a SELECT of users by some of their names. It is planned for the tables as they are: one
-// that PostgreSQL keeps prepared, from when there were a few users, may go through all of them for
-// each name after a scan has brought many.
+// named returns a SELECT of users by some of their names. It is not prepared, so it is planned for
+// the current sizes of tables. A plan that PostgreSQL keeps from when there were few users could
+// read all of them for each name after a scan has added many.
 func named(c bunx.Conn, tenant, column string, names []string) *bun.SelectQuery {
 	return c.NewSelect().Table("tc_users").Where("tenant_id = ?", tenant).Where(
 		"? IN (?)", bun.Ident(column), bun.List(names),
@@ -174,7 +175,7 @@ func (s *Store) EditDirectoryUsers(
 				return err
 			}
 			var changed []principals.DirectoryUser
-			typed := map[string]bool{} // who keeps the address that they have typed
+			typed := map[string]bool{} // users that keep the e-mail address they typed
 			for _, r := range users {
 				was := directoryUser(r)
 				u := was
@@ -185,8 +186,8 @@ func (s *Store) EditDirectoryUsers(
 					changed = append(changed, u)
 				}
 			}
-			// The rows exist, so that the domain is not written, nor what else overwriteDirectory
-			// leaves out.
+			// The rows exist, so neither the domain is written nor other columns that are not in
+			// overwriteDirectory.
 			err = putDirectoryUsers(ctx, c, tenant, "", changed, typed, at, overwriteDirectory)
 			if err != nil {
 				return err
@@ -205,7 +206,7 @@ func someDirectoryUsers(ctx context.Context, c bunx.Conn, tenant string, usernam
 	return users, bunx.Err(err, "User")
 }
 
-// putDirectoryUsers writes rows, a batch with one statement. typed are those users who have typed
+// putDirectoryUsers writes rows, a batch with one statement. typed are the users that have typed
 // their e-mail addresses themselves.
 func putDirectoryUsers(
 	ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser,

@@ -14,10 +14,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// many is more than any statement takes at once.
+// many is more than fits any statement.
 const many = 1203
 
-// directoryUser has a value in every field but Superuser, which no directory sets.
+// directoryUser returns a user with a value in every field but Superuser, which directories do not
+// set.
 func directoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: name, Source: "LDAP", SourceID: "id of " + name,
@@ -27,7 +28,7 @@ func directoryUser(name string) principals.DirectoryUser {
 	}
 }
 
-// ofDomain returns the users of a domain as a directory knows them, ordered by username.
+// ofDomain returns the users of a domain in the form of a directory, ordered by username.
 func ofDomain(t *testing.T, s principals.Store, tenant, domain string) []principals.DirectoryUser {
 	t.Helper()
 	is := is.New(t)
@@ -114,7 +115,7 @@ func testAccounts(t *testing.T, s principals.Store) {
 	} {
 		is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", email)), want)
 	}
-	// Who has typed an address is not found by it, until a directory says another one.
+	// A user with a typed address is not found by it, unless a directory sets another one.
 	_, err := s.UpdateUser(ctx, "acme", "u3", func(u *principals.User) error { u.EmailTyped = true; return nil })
 	is.NoErr(err)
 	typed := "typed@example.com"
@@ -152,7 +153,7 @@ func testAddDirectoryUsers(t *testing.T, s principals.Store) {
 	bare := principals.DirectoryUser{Username: "Zoe", SourceID: "z", Superuser: true}
 	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", append(slices.Clone(all), bare), monday))
 	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", nil, monday))
-	bare.Superuser = false // no directory makes one
+	bare.Superuser = false // directories do not create any
 	is.Equal(ofDomain(t, s, "acme", "ldap"), append([]principals.DirectoryUser{bare}, all...))
 	got, err := s.User(ctx, "acme", "Zoe")
 	is.NoErr(err)
@@ -209,7 +210,7 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	for name, at := range map[string]bool{"u0001": true, "u0002": true, "u0003": false} {
 		u, err := s.User(ctx, "acme", name)
 		is.NoErr(err)
-		is.Equal(u.UpdatedAt == tuesday, at) // what is not changed is not written
+		is.Equal(u.UpdatedAt == tuesday, at) // unchanged rows are not written
 		is.Equal(u.CreatedAt, monday)
 	}
 	u, err := s.User(ctx, "acme", jo.Username)
@@ -218,7 +219,7 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.DirectoryLocked, jo.UpdatedAt =
 		text("AD"), text("y"), text("New"), false, false, false, tuesday
 	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone, jo.EmailTyped = nil, nil, nil, nil, nil, false
-	is.Equal(u, jo) // still a superuser, with all that no directory knows
+	is.Equal(u, jo) // still a superuser, and other fields that directories do not set are unchanged
 	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)
 	l.Enabled, l.DirectoryLocked = false, false
@@ -239,7 +240,7 @@ func testRenameUsers(t *testing.T, s principals.Store) {
 	addTeams(t, s, "acme", team(1, "one"))
 	is.NoErr(s.PutMember(ctx, "acme", member(1, "mia", actor.Admin)))
 	names := map[string]string{jo.Username: "JOE", "mia": "Mia", "none": "nobody"}
-	for n := range many { // most of whom do not exist
+	for n := range many { // most of them do not exist
 		names[fmt.Sprint("was", n)] = fmt.Sprint("becomes", n)
 	}
 	is.NoErr(s.RenameUsers(ctx, "acme", names, tuesday))
@@ -258,7 +259,7 @@ func testRenameUsers(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	is.Equal(in.Rows[0].Username, "Mia")
 	is.Equal(in.Rows[0].Role, actor.Admin)
-	is.Equal(ids(t, s, "acme"), []string{"JOE", "Mia", teamID(1), "taken"}) // as principals they follow, by label
+	is.Equal(ids(t, s, "acme"), []string{"JOE", "Mia", teamID(1), "taken"}) // updated, ordered by label
 	p, err := s.Principal(ctx, "acme", "Mia")
 	is.NoErr(err)
 	is.Equal(p.Name, "Mia")
@@ -326,12 +327,12 @@ func testDomainIsolation(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	is.Equal(len(holders)+len(users)+len(teams)+len(counts), 0)
 
-	// and changes nothing
+	// another tenant cannot change it
 	is.NoErr(s.EditDirectoryUsers(ctx, "evil", []string{"jo"}, tuesday, func(u *principals.DirectoryUser) {
 		u.Enabled = false
 	}))
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "joe"}, tuesday))
-	// the same name is another row
+	// the same name in another tenant is another row
 	is.NoErr(s.AddDirectoryUsers(ctx, "evil", "ldap", []principals.DirectoryUser{directoryUser("jo")}, tuesday))
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)

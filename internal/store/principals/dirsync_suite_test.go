@@ -19,8 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// directoryStore is the store of both packages, which share tables: what one has written the other
-// one reads.
+// directoryStore is the Store of both packages, which share tables: each reads what the other
+// writes.
 type directoryStore interface {
 	dirsync.Store
 	principals.Store
@@ -28,12 +28,12 @@ type directoryStore interface {
 
 var dirsyncMonday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// many is more than any statement takes at once.
+// dirsyncMany is more than fits any statement.
 const dirsyncMany = 1203
 
-// testDirectory runs all checks of what a dirsync.Store has beside a principals.Store;
-// principalstest.TestStore has the others. open returns an empty directoryStore whose database has
-// the tenants acme and evil.
+// testDirectory runs all checks of the methods that a dirsync.Store has in addition to a
+// principals.Store; principalstest.TestStore checks the others. open returns an empty
+// directoryStore whose database has the tenants acme and evil.
 func testDirectory(t *testing.T, open func(t *testing.T) directoryStore) {
 	for name, check := range map[string]func(*testing.T, directoryStore){
 		"DomainUsers":   testDomainUsers,
@@ -59,7 +59,7 @@ func dirsyncAddUsers(t *testing.T, s directoryStore, tenant string, all ...princ
 	}
 }
 
-// teamID returns the UUID of the nth team.
+// dirsyncTeamID returns the UUID of the nth team.
 func dirsyncTeamID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
 
 func dirsyncTeam(n int, name, domain string) principals.Team {
@@ -84,7 +84,7 @@ func dirsyncMember(n int, username string, role actor.Role) principals.Membershi
 	return principals.Membership{TeamID: dirsyncTeamID(n), Username: username, Role: role, CreatedAt: dirsyncMonday}
 }
 
-// directoryUser has a value in every text.
+// dirsyncDirectoryUser returns a user with a value in every text.
 func dirsyncDirectoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: name, Source: "LDAP", SourceID: "id of " + name,
@@ -94,7 +94,7 @@ func dirsyncDirectoryUser(name string) principals.DirectoryUser {
 	}
 }
 
-// domainUsers returns what DomainUsers does.
+// domainUsers returns the result of DomainUsers.
 func domainUsers(t *testing.T, s directoryStore, tenant, domain string) (all []principals.DirectoryUser) {
 	t.Helper()
 	is.New(t).NoErr(s.DomainUsers(t.Context(), tenant, domain, func(u principals.DirectoryUser) {
@@ -134,7 +134,7 @@ func testDomainTeams(t *testing.T, s directoryStore) {
 	is.Equal(slugs, []string{"slug-1", "slug-2", "slug-3", "slug-4"})
 }
 
-// domainMembers returns what DomainMembers does, in order.
+// domainMembers returns the result of DomainMembers, ordered.
 func domainMembers(t *testing.T, s directoryStore, tenant, domain string) (all []dirsync.MemberKey) {
 	t.Helper()
 	is.New(t).NoErr(s.DomainMembers(t.Context(), tenant, domain, func(at dirsync.MemberKey) { all = append(all, at) }))
@@ -161,10 +161,10 @@ func testDomainMembers(t *testing.T, s directoryStore) {
 	members, err := s.Members(ctx, "acme", dirsyncTeamID(1), paging.Query{Limit: paging.MaxLimit})
 	is.NoErr(err)
 	for _, m := range members.Rows {
-		is.Equal(m.Role == actor.Admin, m.Username == "u0001") // who is there keeps the role
+		is.Equal(m.Role == actor.Admin, m.Username == "u0001") // existing members keep their role
 	}
 	got := domainMembers(t, s, "acme", "ldap")
-	is.Equal(len(got), dirsyncMany+1) // of whatever domain the users are, but not of other domains' teams
+	is.Equal(len(got), dirsyncMany+1) // users of all domains, but not teams of other domains
 	is.Equal(got[:2], []dirsync.MemberKey{
 		{TeamID: dirsyncTeamID(1), Username: "guest"}, {TeamID: dirsyncTeamID(1), Username: "u0000"},
 	})
@@ -202,7 +202,7 @@ func testDirsyncIsolation(t *testing.T, s directoryStore) {
 	is.NoErr(err)
 	is.Equal(len(teams)+len(slugs), 0)
 
-	// and changes nothing
+	// another tenant cannot change it
 	is.NoErr(s.DeleteMembers(ctx, "evil", []dirsync.MemberKey{{TeamID: dirsyncTeamID(1), Username: "jo"}}))
 	is.Equal(
 		errs.CodeOf(s.AddMembers(ctx, "evil", []principals.Membership{dirsyncMember(1, "jo", actor.Admin)})),

@@ -15,9 +15,9 @@ const (
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
 		WHERE p.tenant_id = $1 AND p.id = $2`
-	// somePrincipals merges the next users and the next teams, each read in the order of its index
-	// on label: tc_principals would be joined to both row by row. What a label is compared with
-	// alone is for the index.
+	// somePrincipals merges the next users and the next teams, each read in the order of an index
+	// on label. A join of tc_principals would look up each row in both tables. The separate
+	// condition on label is for the index.
 	somePrincipals = `SELECT * FROM (
 		SELECT username AS id, 'User' AS type, label, NULL AS name, display_name, email, avatar_id, avatar_updated_at,
 			NULL AS color, NULL AS icon, NULL AS material_icon
@@ -28,7 +28,7 @@ const (
 		ORDER BY label, id LIMIT $4`
 )
 
-// scan reads a row of either, and the label that it is ordered by.
+// scan reads a row of either statement, and the label by which it is ordered.
 func scan(row interface{ Scan(...any) error }) (p principals.Principal, label string, err error) {
 	var teamName *string
 	var avatarAt bunx.Time
@@ -79,7 +79,7 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 	}
 }
 
-// some returns up to chunk principals after a position in the order, and the label of the last.
+// some returns up to chunk principals after a position, and the label of the last one.
 func (s *Store) some(
 	ctx context.Context, tenant, label, id string,
 ) (some []principals.Principal, last string, err error) {

@@ -39,7 +39,7 @@ func testUserPages(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i := range 25 {
 		u := user(fmt.Sprintf("%c%02d", "uU"[i%2], i))
-		u.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour) // ties, which the name breaks
+		u.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour) // equal times, which are ordered by name
 		u.UpdatedAt = monday.Add(-time.Duration(i) * time.Hour)
 		if i%2 == 0 {
 			name := fmt.Sprintf("Ann %d%%", i%4)
@@ -134,7 +134,7 @@ func testMemberPages(t *testing.T, s principals.Store) {
 	var teams []principals.Team
 	for i := range 25 {
 		u := user(fmt.Sprintf("%c%02d", "uU"[i%2], i))
-		label := fmt.Sprintf("%c %d", "aA"[i%2], i/2%5) // ties, which the name breaks
+		label := fmt.Sprintf("%c %d", "aA"[i%2], i/2%5) // equal labels, which are ordered by name
 		u.DisplayName = &label
 		users, teams = append(users, u), append(teams, team(i, fmt.Sprintf("%c %d", "tT"[i%2], i/2%5)))
 	}
@@ -211,7 +211,7 @@ func testMemberPages(t *testing.T, s principals.Store) {
 	}
 }
 
-// testPrincipals checks the list of all principals alone, of an empty Store with the tenant acme.
+// testPrincipals checks only the list of all principals, of an empty Store with the tenant acme.
 func testPrincipals(t *testing.T, s principals.Store) { testOrder(t, s) }
 
 func testOrder(t *testing.T, s principals.Store) {
@@ -233,10 +233,10 @@ func testOrder(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	_, err = s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name = "aaa"; return nil })
 	is.NoErr(err)
-	is.Equal(ids(t, s, "acme"), []string{ // labels follow
+	is.Equal(ids(t, s, "acme"), []string{ // labels are updated
 		teamID(1), teamID(2), "x", "bob", "u", "v", "y", "zed", "Émile", "w", "t",
 	})
-	for i := range 12 { // as many alike as any number of rows at a time
+	for i := range 12 { // as many equal labels as any number of rows at a time
 		u := named(fmt.Sprintf("z%02d", i), "ZZZ")
 		addUsers(t, s, "acme", u)
 	}
@@ -248,7 +248,7 @@ func testOrder(t *testing.T, s principals.Store) {
 		is.NoErr(err)
 		one, err := s.Principal(ctx, "acme", p.ID)
 		is.NoErr(err)
-		is.Equal(p, one) // the list and the look-up say the same
+		is.Equal(p, one) // the list and the look-up return the same
 	}
 }
 
@@ -262,7 +262,7 @@ func testPrincipalsWithWrites(t *testing.T, s principals.Store) {
 	is.Equal(len(ids(t, s, "acme")), 0)
 }
 
-// testFollow adds and removes at once: afterwards the principals are the users and the teams.
+// testFollow adds and removes concurrently. Afterwards the principals are the users and the teams.
 func testFollow(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	together(t, func(i int) error {

@@ -13,13 +13,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// userLogin is what a row of tc_users has of the user's login.
+// userLogin is the part of a user's login that is in tc_users.
 type userLogin struct {
 	tenant string
 	principals.Login
 }
 
-// loginTable has the columns of a user's login. A login reads them all and writes those without
+// loginTable has the columns of a user's login. A login reads all of them and writes those without
 // Once.
 var loginTable = bunx.NewTable("tc_users", "u", []bunx.Column[userLogin]{
 	{Name: "tenant_id", Key: true, Value: func(l *userLogin) any { return l.tenant }},
@@ -41,7 +41,7 @@ type networkLogin struct {
 	principals.NetworkLogin
 }
 
-// networkTable has the columns of a user's logins from a network. Whoever reads knows the key.
+// networkTable has the columns of a user's logins from a network. Readers pass the key.
 var networkTable = bunx.NewTable("tc_login_networks", "n", []bunx.Column[networkLogin]{
 	{Name: "tenant_id", Key: true, Value: func(n *networkLogin) any { return n.tenant }},
 	{Name: "username", Key: true, Value: func(n *networkLogin) any { return n.username }},
@@ -70,8 +70,8 @@ func (s *Store) Login(ctx context.Context, tenant, folded, network string) (l pr
 	return l, err
 }
 
-// login reads a login and, unless lock is "", locks the user's row before it reads the network's:
-// another edit may have written both meanwhile.
+// login reads a login. Unless lock is "", it locks the user's row before it reads the network's,
+// because another edit may have written both since.
 func login(ctx context.Context, c bunx.Conn, tenant, folded, network, lock string) (principals.Login, error) {
 	if lock != "" {
 		var name string
@@ -93,7 +93,7 @@ func login(ctx context.Context, c bunx.Conn, tenant, folded, network, lock strin
 	return l.Login, nil
 }
 
-// numberField is a number whose NULL is 0.
+// numberField is a number that is NULL for 0.
 type numberField struct{ n *int }
 
 // Scan implements sql.Scanner.
@@ -107,7 +107,8 @@ func (f numberField) Scan(src any) error {
 // Value implements driver.Valuer.
 func (f numberField) Value() (driver.Value, error) { return int64(*f.n), nil }
 
-// timesField is a list of times: microseconds since 1970, separated by commas, and NULL for none.
+// timesField is a list of times: microseconds since 1970, separated by commas. It is NULL for an
+// empty list.
 type timesField struct{ all *[]time.Time }
 
 // Scan implements sql.Scanner.
@@ -180,7 +181,7 @@ func editLogin(
 	return editNetworks(ctx, c, tenant, network, was, l)
 }
 
-// Attempt implements principals.Store. What it counts may wait in memory: see bunx.WriteSoon.
+// Attempt implements principals.Store. The counted attempt may be deferred: see bunx.WriteSoon.
 func (s *Store) Attempt(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
 	return bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
 		Run: func(ctx context.Context, c bunx.Conn) error {
@@ -201,16 +202,16 @@ func (s *Store) Attempt(ctx context.Context, tenant, folded, network string, edi
 	})
 }
 
-// attempt is an attempt to log in that is not stored yet, with what the login is after it.
+// attempt is a login attempt that is not stored yet, and the login after it.
 type attempt struct {
 	network string
 	after   principals.Login
 }
 
-// attemptKey is what the attempts of a user are found by.
+// attemptKey returns the key for the deferred attempts of a user.
 func attemptKey(folded string) string { return "attempt " + folded }
 
-// apply changes a login of a network to what it is after attempts, oldest first.
+// apply changes a login of a network to its state after attempts, oldest first.
 func apply(l *principals.Login, network string, attempts []any) {
 	for _, v := range attempts {
 		a := v.(attempt)
@@ -221,7 +222,7 @@ func apply(l *principals.Login, network string, attempts []any) {
 	}
 }
 
-// ofUser returns what the user's row has of a login.
+// ofUser returns the part of a login that is in the user's row.
 func ofUser(l principals.Login) principals.Login {
 	l.Network, l.NetworkLock, l.Unlock, l.Forget = principals.NetworkLogin{}, time.Time{}, false, false
 	if len(l.Recent) == 0 {
@@ -230,7 +231,7 @@ func ofUser(l principals.Login) principals.Login {
 	return l
 }
 
-// editNetworks writes what an edit has changed in the user's networks.
+// editNetworks writes the changes of an edit to the user's networks.
 func editNetworks(ctx context.Context, c bunx.Conn, tenant, network string, was, l principals.Login) error {
 	var err error
 	n := l.Network
@@ -259,8 +260,9 @@ func editNetworks(ctx context.Context, c bunx.Conn, tenant, network string, was,
 	return bunx.Err(err, "Network")
 }
 
-// trimNetworks removes the oldest networks of a user beyond principals.MaxNetworks: of those with a
-// login, and of those with failures alone, so that a stranger's failures push no login out.
+// trimNetworks removes the oldest networks of a user beyond principals.MaxNetworks. It counts
+// networks with a login and networks with only failures separately, so that failed attempts of
+// others do not remove a login.
 func trimNetworks(ctx context.Context, c bunx.Conn, tenant, username string) error {
 	for _, statement := range []string{
 		`DELETE FROM tc_login_networks WHERE tenant_id = $1 AND username = $2 AND logged_in_at IS NULL AND network NOT IN (

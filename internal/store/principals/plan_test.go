@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLoginsScanNoUsers: SQLite looks up by an index what a login asks about users, however many a
-// tenant has.
+// TestLoginsScanNoUsers: on SQLite the statements of a login look up users by an index, however
+// many a tenant has.
 func TestLoginsScanNoUsers(t *testing.T) {
 	is := is.New(t)
 	db, counter := dbtest.Counted(t, dbtest.SQLite)
@@ -31,7 +31,7 @@ func TestLoginsScanNoUsers(t *testing.T) {
 		"username=": func(ctx context.Context) error { _, err := s.User(ctx, "acme", "x"); return err },
 	} {
 		counter.Take()
-		is.True(ask(t.Context()) != nil) // nobody
+		is.True(ask(t.Context()) != nil) // a user that does not exist
 		statement := counter.Take()[0]
 		rows, err := db.DB.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, []any{"acme", "x", ""}[:2+
 			strings.Count(statement, "$3")]...)

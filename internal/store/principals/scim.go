@@ -31,7 +31,7 @@ var identityTable = bunx.NewTable("tc_scim_users", "s", []bunx.Column[identity]{
 	{Name: "changed_at", Field: func(i *identity) any { return bunx.TimeOf(&i.ChangedAt) }},
 })
 
-// person is a user with the identity, if there is one.
+// person is a user with its identity, if any.
 type person struct {
 	user
 	scim.Identity
@@ -57,9 +57,9 @@ var scimUsers = userTable.Only(append([]string{"username", "superuser", "created
 
 var selectPerson = `SELECT ` + scimUsers.Qualified + `, s.id, s.external_id, coalesce(s.gone, false), s.changed_at`
 
-// Where people and groups are found by something else, the domain is compared as it is read: by the
-// bare column PostgreSQL may read all of the domain's, which it takes for few in the minute after a
-// scan.
+// If people and groups are found by another column, the domain is compared in an expression. By the
+// bare column PostgreSQL could read all rows of the domain, which it assumes to be few in the
+// minute after a scan.
 const (
 	personFromUser = ` FROM tc_users u LEFT JOIN tc_scim_users s ON s.tenant_id = u.tenant_id ` +
 		`AND s.username = u.username WHERE u.tenant_id = $1 AND u.domain = $2`
@@ -158,7 +158,7 @@ func (s *Store) Usernames(ctx context.Context, tenant, domain string, ids []stri
 func (s *Store) Identify(ctx context.Context, tenant string, ids map[string]string, at time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(slices.Sorted(maps.Keys(ids)), batch) {
-			users, err := someDirectoryUsers(ctx, c, tenant, some) // they cannot go now
+			users, err := someDirectoryUsers(ctx, c, tenant, some) // they cannot be deleted now
 			if err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func (s *Store) SetIdentity(ctx context.Context, tenant, username string, i scim
 	})
 }
 
-// groupsOf are the teams of a domain that a provider of identities keeps.
+// groupsOf are the teams of a domain that an identity provider maintains.
 const (
 	groupsOf = `WHERE tenant_id = $1 AND domain = $2 AND source = '` + scim.Source + `'`
 	groupOf  = `WHERE tenant_id = $1 AND domain || '' = $2 AND source = '` + scim.Source + `'`

@@ -14,8 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// scimStore is the store of both packages, which share tables: what one has written the other one
-// reads.
+// scimStore is the Store of both packages, which share tables: each reads what the other writes.
 type scimStore interface {
 	scim.Store
 	principals.Store
@@ -23,9 +22,9 @@ type scimStore interface {
 
 var scimMonday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// testSCIM runs all checks of what a scim.Store has beside a principals.Store;
-// principalstest.TestStore has the others. open returns an empty scimStore whose database has the
-// tenants acme and evil.
+// testSCIM runs all checks of the methods that a scim.Store has in addition to a principals.Store;
+// principalstest.TestStore checks the others. open returns an empty scimStore whose database has
+// the tenants acme and evil.
 func testSCIM(t *testing.T, open func(t *testing.T) scimStore) {
 	for name, check := range map[string]func(*testing.T, scimStore){
 		"Identities": testIdentities,
@@ -39,7 +38,7 @@ func testSCIM(t *testing.T, open func(t *testing.T) scimStore) {
 	}
 }
 
-// id is the nth UUID.
+// id returns the nth UUID.
 func id(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
 
 func scimAddUsers(t *testing.T, s scimStore, tenant, domain string, names ...string) {
@@ -53,7 +52,7 @@ func scimAddUsers(t *testing.T, s scimStore, tenant, domain string, names ...str
 	}
 }
 
-// team is a team with the nth id; one of source "" has none.
+// scimTeam returns a team with the nth id; source may be "".
 func scimTeam(n int, name, domain, source, externalID string) principals.Team {
 	t := principals.Team{
 		ID:        id(n),
@@ -110,7 +109,7 @@ func testIdentities(t *testing.T, s scimStore) {
 	is.Equal(all[0].CreatedAt, scimMonday)
 
 	is.NoErr(s.Identify(ctx, "acme", map[string]string{"Anna": id(1), "nobody": id(9)}, scimMonday))
-	// who has one keeps it
+	// users with an identity keep it
 	is.NoErr(s.Identify(ctx, "acme", map[string]string{"Anna": id(2), "bob": id(3)}, scimMonday))
 	ids, err := s.Identities(ctx, "acme", []string{"Anna", "bob", "nobody"})
 	is.NoErr(err)
@@ -159,7 +158,7 @@ func testIdentities(t *testing.T, s scimStore) {
 		_, err := s.UpdateUser(ctx, "acme", "Anna", func(u *principals.User) error { u.Domain = domain; return nil })
 		is.NoErr(err)
 	}
-	move("other") // where nobody knows what the provider of the domain before calls her
+	move("other") // the id of the provider of the previous domain is not known here
 	for _, domain := range []string{"staff", "other"} {
 		from, err = s.UsersFrom(ctx, "acme", domain, []string{"x"})
 		is.NoErr(err)
@@ -180,13 +179,13 @@ func testIdentities(t *testing.T, s scimStore) {
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"Anna": "Anne"}, scimMonday))
 	all, err = s.People(ctx, "acme", "staff", scim.ByID, id(1))
 	is.NoErr(err)
-	is.Equal(usernames(all), []string{"Anne"}) // it follows the name
+	is.Equal(usernames(all), []string{"Anne"}) // it changes with the name
 	_, err = s.DeleteUser(ctx, "acme", "Anne")
 	is.NoErr(err)
 	scimAddUsers(t, s, "acme", "staff", "Anne")
 	ids, err = s.Identities(ctx, "acme", []string{"Anne"})
 	is.NoErr(err)
-	is.Equal(len(ids), 0) // and goes with the user
+	is.Equal(len(ids), 0) // it is deleted with the user
 }
 
 func testPeople(t *testing.T, s scimStore) {
@@ -214,7 +213,7 @@ func testPeople(t *testing.T, s scimStore) {
 		return len(seen) < 2
 	}))
 	is.Equal(seen, []string{"Anna", "Carl"})
-	all, err := s.People(ctx, "acme", "staff", scim.ByExternalID, "x") // several may have one, and gone ones are found
+	all, err := s.People(ctx, "acme", "staff", scim.ByExternalID, "x") // not unique; users that are gone are found
 	is.NoErr(err)
 	is.Equal(usernames(all), []string{"bob", "dora"})
 	for name, email := range map[string]string{
@@ -230,7 +229,7 @@ func testPeople(t *testing.T, s scimStore) {
 	all, err = s.People(ctx, "acme", "staff", scim.ByEmail, "dora@EXAMPLE.com")
 	is.NoErr(err)
 	is.Equal(usernames(all), []string{"Anna", "dora"})
-	names, err := s.Usernames(ctx, "acme", "staff", []string{id(2), id(3), id(4), id(5)}) // but for this
+	names, err := s.Usernames(ctx, "acme", "staff", []string{id(2), id(3), id(4), id(5)}) // not excluded here
 	is.NoErr(err)
 	is.Equal(names, map[string]string{id(4): "dora"})
 }
@@ -353,7 +352,7 @@ func testScimIsolation(t *testing.T, s scimStore) {
 	is.Equal(total, 1)
 }
 
-// testMany is with more than any statement takes at once.
+// testMany runs with more rows than fit any statement.
 func testMany(t *testing.T, s scimStore) {
 	const many = 1203
 	is, ctx := is.New(t), t.Context()

@@ -12,9 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestProvidersReadWhatTheyAskForSize: whom a provider of identities asks for is found by what
-// tells them apart, and not among all people and groups of the domain, which PostgreSQL takes for
-// few until autovacuum has looked at what it has brought.
+// TestProvidersReadWhatTheyAskForSize: statements for an identity provider find people and groups
+// by the identifying column. They do not read all people and groups of the domain, which PostgreSQL
+// assumes to be few until autovacuum has analyzed the tables.
 func TestProvidersReadWhatTheyAskForSize(t *testing.T) {
 	is := is.New(t)
 	db := dbtest.Postgres(t)

@@ -112,7 +112,7 @@ func ids(t *testing.T, s principals.Store, tenant string) []string {
 	return got
 }
 
-// full is a user with a value in every field.
+// full returns a user with a value in every field.
 func full() principals.User {
 	text := func(s string) *string { return &s }
 	at := func(n int) *time.Time { t := monday.Add(time.Duration(n) * time.Hour); return &t }
@@ -209,7 +209,7 @@ func testTaken(t *testing.T, s principals.Store) {
 	for _, name := range []string{"Straße", "straße", "STRASSE", "strasse"} {
 		is.Equal(errs.CodeOf(s.InsertUser(ctx, "acme", user(name))), errs.Conflict) // case does not matter
 	}
-	is.NoErr(s.InsertUser(ctx, "evil", user("Straße"))) // each tenant has its own
+	is.NoErr(s.InsertUser(ctx, "evil", user("Straße"))) // each tenant has separate ones
 	addTeams(t, s, "acme", team(1, "a"), team(2, "a"))  // names may be the same
 	same := team(3, "b")
 	same.Slug = "slug-1"
@@ -301,7 +301,7 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	is.Equal(get("evil", "192.0.2.1/32"), in)
 	is.Equal(get("evil", "2001:db8::/64"), none)
 
-	// Recent failures are the user's, and an edit of the user keeps them.
+	// Recent failures belong to the user, and an edit of the user keeps them.
 	recent := []time.Time{at(1), at(2)}
 	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Recent = recent; return nil }))
 	_, err := s.UpdateUser(ctx, "acme", "Jo", func(u *principals.User) error { u.MFA = true; return nil })
@@ -315,7 +315,8 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	is.Equal(get("acme", ""), principals.NetworkLogin{LoggedInAt: at(5)})
 	is.Equal(get("evil", "192.0.2.1/32"), in)
 
-	// Failures from ever more networks push out their like alone, and so do logins.
+	// Failures from more and more networks remove only networks with failures, and logins only
+	// networks with logins.
 	setAll(principals.MaxNetworks+5, "fail", func(i int) principals.NetworkLogin {
 		return principals.NetworkLogin{Attempts: 1, FailedAt: at(100 + i)}
 	})
@@ -344,7 +345,7 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	is.Equal(get("evil", "192.0.2.1/32"), in)
 	is.NoErr(deleted(s.DeleteUser(ctx, "evil", "jo")))
 	addUsers(t, s, "evil", user("jo"))
-	is.Equal(get("evil", "192.0.2.1/32"), none) // a new user is somebody else
+	is.Equal(get("evil", "192.0.2.1/32"), none) // the new user is another one
 }
 
 // deleted returns the error of a DeleteUser.
@@ -419,8 +420,8 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(account, "alf/1") // of another user
 }
 
-// testDeletedTeam: the rows of a deleted team's members go in steps. Nobody is a member meanwhile,
-// not even of another team with the id.
+// testDeletedTeam: the rows of a deleted team's members are deleted in steps. Until then they are
+// not members, not even of a new team with the id.
 func testDeletedTeam(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	addTeams(t, s, "acme", team(1, "one"), team(2, "two"))
@@ -436,7 +437,7 @@ func testDeletedTeam(t *testing.T, s principals.Store) {
 	}
 	more, err := s.RemoveMembersOf(ctx, "acme", teamID(1), n)
 	is.NoErr(err)
-	is.True(!more) // it is there
+	is.True(!more) // the team exists
 	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(1)))
 	look := func() {
 		t.Helper()
@@ -462,7 +463,7 @@ func testDeletedTeam(t *testing.T, s principals.Store) {
 		is.True(more)
 		look()
 	}
-	is.NoErr(s.PutTeams(ctx, "acme", []principals.Team{team(1, "again")}, nil)) // four rows are left
+	is.NoErr(s.PutTeams(ctx, "acme", []principals.Team{team(1, "again")}, nil)) // four rows remain
 	in, err := s.Members(ctx, "acme", teamID(1), query(100))
 	is.NoErr(err)
 	is.Equal([]int{in.Total, len(in.Rows)}, []int{0, 0})
@@ -480,7 +481,7 @@ func testDeletedTeam(t *testing.T, s principals.Store) {
 
 func testMemberOrder(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
-	// two alike except for case, which the username breaks
+	// two labels that are equal except for case, which are ordered by username
 	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"}
 	for username, name := range names {
 		u := user(username)
@@ -517,7 +518,7 @@ func testSawFeed(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", jo, user("mia"))
 	is.NoErr(s.MarkFeedViewed(ctx, "acme", "jo", tuesday))
 	seen := tuesday
-	jo.LastViewedFeed = &seen // and UpdatedAt stays, as Version does
+	jo.LastViewedFeed = &seen // UpdatedAt and Version do not change
 	for _, want := range []principals.User{jo, user("mia")} {
 		want.Tenant = "acme"
 		got, err := s.User(ctx, "acme", want.Username)
@@ -548,7 +549,7 @@ func testOtherSuperusers(t *testing.T, s principals.Store) {
 func testMissing(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("Jo"))
 	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") {
-		// a name is exact except for logins
+		// names are case-sensitive except for logins
 		if name == "Login" || name == "EditLogin" {
 			continue
 		}
@@ -556,7 +557,8 @@ func testMissing(t *testing.T, s principals.Store) {
 	}
 }
 
-// everyCall is each method of the Store that works on one thing and fails when it does not exist.
+// everyCall returns the methods of the Store that return errs.NotFound if the user, team or
+// membership does not exist.
 func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug string) map[string]func() error {
 	one := func(_ any, err error) error { return err }
 	return map[string]func() error{
@@ -613,7 +615,7 @@ func testIsolation(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	is.Equal(len(in.Rows)+in.Total+len(of.Rows)+of.Total+len(ids(t, s, "evil")), 0)
 
-	addUsers(t, s, "evil", user("jo")) // the same names are other rows
+	addUsers(t, s, "evil", user("jo")) // the same names in another tenant are other rows
 	addTeams(t, s, "evil", team(1, "theirs"))
 	is.NoErr(s.PutMember(ctx, "evil", member(1, "jo", actor.Admin)))
 	for _, name := range []string{"UpdateUser", "EditLogin", "UpdateTeam", "DeleteMember", "DeleteUser", "DeleteTeam"} {
@@ -622,7 +624,7 @@ func testIsolation(t *testing.T, s principals.Store) {
 	super.Tenant = "acme"
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
-	is.Equal(got, super) // and changes nothing
+	is.Equal(got, super) // another tenant cannot change it
 	l, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(l.Hash, "")
@@ -673,7 +675,7 @@ func testFailedTx(t *testing.T, s principals.Store) {
 	is.Equal(ids(t, s, "acme"), []string{"old"})
 }
 
-// together runs f twenty times at once and fails on any error.
+// together makes twenty concurrent calls of f and fails on any error.
 func together(t *testing.T, f func(i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup

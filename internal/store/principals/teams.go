@@ -29,7 +29,7 @@ func teams(rows []team) []principals.Team {
 	return all
 }
 
-// teamTable has the columns of a team. What has Keep is not overwritten by an import.
+// teamTable has the columns of a team. An import does not overwrite columns with Keep.
 var teamTable = bunx.NewTable("tc_teams", "t", []bunx.Column[team]{
 	{Name: "tenant_id", Key: true, Field: func(t *team) any { return &t.Tenant }},
 	{Name: "id", Key: true, Field: func(t *team) any { return &t.ID }},
@@ -150,11 +150,11 @@ func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
 	})
 }
 
-// member is a row of tc_memberships with what a list of members shows beside it.
+// member is a row of tc_memberships with the columns that a list of members shows.
 type member struct {
 	tenant string
 	principals.Membership
-	key, label string // what a list is sorted by: of the user in a team, of the team of a user
+	key, label string // the sort columns: of the user for a team, of the team for a user
 }
 
 // memberTable has the columns of a membership.
@@ -188,7 +188,7 @@ func insertMembers(
 		return 0, bunx.Err(err, "Team")
 	}
 	for _, id := range ids {
-		if !held[id] { // no foreign key sees to it, as the rows of a deleted team stay for a while
+		if !held[id] { // no foreign key ensures it, because the rows of a deleted team remain for a while
 			return 0, errs.New(errs.Conflict, "The team %s does not exist.", id)
 		}
 	}
@@ -196,7 +196,7 @@ func insertMembers(
 	return n, bunx.Err(err, "Member")
 }
 
-// hasTeam is met by a membership m whose team has not been deleted. $1 is the tenant.
+// hasTeam is the condition that the team of a membership m has not been deleted. $1 is the tenant.
 const hasTeam = `EXISTS (SELECT 1 FROM tc_teams t WHERE t.tenant_id = $1 AND t.id = m.team_id)`
 
 // RemoveMembersOf implements principals.Store.
@@ -213,8 +213,8 @@ func (s *Store) RemoveMembersOf(ctx context.Context, tenant, teamID string, n in
 	return more, err
 }
 
-// joined is memberTable with the columns of the team and the user; key and label are what the list
-// is sorted by.
+// joined returns memberTable with the columns of the team and the user. key and label are the sort
+// columns.
 func joined(key, label string) *bunx.Table[member] {
 	return memberTable.With(
 		bunx.Column[member]{Name: "t.name", Field: func(m *member) any { return &m.TeamName }},
@@ -262,12 +262,12 @@ func (s *Store) Memberships(
 	return s.memberPage(ctx, tenant, "username", username, memberships, membershipList, q)
 }
 
-// memberships is how many teams a user is in, without those that were deleted and still have rows.
+// memberships is the number of teams of a user, without deleted ones that still have rows.
 var memberships = bunx.Total("memberships", "= $2") +
 	` - (SELECT count(*) FROM tc_memberships m WHERE m.tenant_id = $1 AND m.username = $2 AND NOT ` + hasTeam + `)`
 
-// memberPage reads a page of the memberships whose column has a value. total is an expression of
-// their number.
+// memberPage reads a page of the memberships that have a value in a column. total is an expression
+// for their number.
 func (s *Store) memberPage(
 	ctx context.Context, tenant, column, value, total string, l bunx.List[member], q paging.Query,
 ) (paging.Page[principals.Membership], error) {
@@ -292,7 +292,7 @@ func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membe
 	})
 }
 
-// checkMember checks the guard of a write to a membership, if it has one, and reports whether the
+// checkMember checks the guard of a write to a membership, if there is one, and reports whether the
 // membership exists.
 func checkMember(ctx context.Context, c bunx.Conn, tenant, teamID, username string) (exists bool, err error) {
 	if guard.Of(ctx, "member") == nil {
@@ -310,13 +310,13 @@ func checkMember(ctx context.Context, c bunx.Conn, tenant, teamID, username stri
 
 var selectMember = memberTable.Select(`WHERE tenant_id = $1 AND team_id = $2 AND username = $3`)
 
-// addMember adds a membership that must not exist, unless its guard does not admit that.
+// addMember adds a membership. The membership must not exist, unless the guard allows that.
 func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Membership, g *guard.Guard) error {
 	if err := g.Missing(); err != nil {
 		return err
 	}
 	n, err := insertMembers(ctx, c, memberExists, tenant, m)
-	if err == nil && n == 0 { // somebody else added it meanwhile
+	if err == nil && n == 0 { // another transaction added it since
 		return guard.Stale()
 	}
 	return err

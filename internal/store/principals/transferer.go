@@ -116,8 +116,8 @@ func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.Us
 	})
 }
 
-// PutTeams implements principals.TransferStore. A slug may pass from one team to another that is
-// written with it, so the slugs of yield give way first: an id is a slug that no other team can
+// PutTeams implements principals.TransferStore. A team can take the slug of another team that is
+// written with it. So the teams in yield first get their ids as slugs, which no other team can
 // have.
 func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error {
 	if len(all) == 0 {
@@ -142,7 +142,7 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 		for i, t := range rows {
 			ids[i] = t.ID
 		}
-		// One that had an id before is another team: see RemoveMembersOf.
+		// A new team with the id of an earlier one is another team: see RemoveMembersOf.
 		_, err := c.Exec(
 			ctx,
 			`DELETE FROM tc_memberships AS m WHERE m.tenant_id = $1 AND m.team_id `+c.OneOf(2)+` AND NOT `+hasTeam,
@@ -197,8 +197,8 @@ func (s *Store) DeleteUsers(
 	return accounts, pictures, err
 }
 
-// lockUsers locks the rows of users in the order in which bunx.HoldUsers does, so that neither
-// waits for the other in a circle.
+// lockUsers locks the rows of users in the same order as bunx.HoldUsers, so that they do not
+// deadlock.
 func lockUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) error {
 	if !c.Postgres() {
 		return nil

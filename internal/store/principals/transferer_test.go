@@ -37,7 +37,7 @@ func testPutUsers(t *testing.T, s principals.Store) {
 	boss.Superuser = true
 	addUsers(t, s, "acme", boss, user("jo"))
 	fresh, over, demoted := user("mia"), user("jo"), user("boss")
-	fresh.DisplayName, fresh.Superuser = &name, true // makes nobody a superuser
+	fresh.DisplayName, fresh.Superuser = &name, true // a directory does not make a user a superuser
 	over.DisplayName, over.Enabled, over.Domain, over.CreatedAt, over.UpdatedAt = &name, false, "corp", tuesday, tuesday
 	over.GlobalPermissions.AI, over.Superuser, over.SourceID = true, true, &name
 	demoted.Enabled, demoted.Email, demoted.DisplayName = false, &name, &name
@@ -48,7 +48,7 @@ func testPutUsers(t *testing.T, s principals.Store) {
 	few, meter := paging.WithBatch(ctx, 1)
 	part, err := s.SomeUsers(few, "acme", []string{"mia", "jo", "boss"})
 	is.NoErr(err)
-	is.True(len(part) == 1 || len(part) == 3 && !meter.Full()) // those that are left out may be asked for again
+	is.True(len(part) == 1 || len(part) == 3 && !meter.Full()) // the caller may request the others again
 	for _, u := range some {
 		switch u.Username {
 		case "mia":
@@ -88,7 +88,7 @@ func testPutTeams(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("jo"), user("mia"))
 	addTeams(t, s, "acme", team(1, "A"), team(2, "B"))
 	one, two, three := team(1, "A2"), team(2, "B2"), team(3, "C")
-	one.Slug, two.Slug, three.Slug = "slug-2", "b2", "slug-1" // slugs pass on
+	one.Slug, two.Slug, three.Slug = "slug-2", "b2", "slug-1" // slugs are exchanged
 	one.CreatedAt, one.UpdatedAt = tuesday, tuesday
 	is.NoErr(s.PutTeams(ctx, "acme", []principals.Team{one, two, three}, []string{one.ID, two.ID}))
 	slugs, err := s.TeamsWithSlugs(ctx, "acme", []string{"slug-1", "slug-2", "b2", "none"})

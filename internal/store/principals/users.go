@@ -31,8 +31,8 @@ func users(rows []user) []principals.User {
 	return all
 }
 
-// userTable has the columns of a user except for those of the login, which EditLogin alone writes
-// and Login alone reads. What has Keep is not overwritten by an import.
+// userTable has the columns of a user except for those of the login, which only EditLogin writes
+// and only Login reads. An import does not overwrite columns with Keep.
 var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "tenant_id", Key: true, Field: func(u *user) any { return &u.Tenant }},
 	{Name: "username", Key: true, Field: func(u *user) any { return &u.Username }},
@@ -88,7 +88,7 @@ func searchOf(u *user) any {
 	return fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email))
 }
 
-// emailKeyOf returns what UsersWithEmail finds a user by, null for none.
+// emailKeyOf returns the key by which UsersWithEmail finds a user, or nil.
 func emailKeyOf(u *user) any {
 	if u.Email == nil || u.EmailTyped {
 		return nil
@@ -181,7 +181,7 @@ func (s *Store) UpdateUser(
 		}
 		u.Tenant, u.Username = tenant, username
 		_, err = userTable.Update(ctx, c, &user{User: u})
-		if err == nil && u.Domain != was.Domain { // the id is that of the provider of the domain before
+		if err == nil && u.Domain != was.Domain { // the id is that of the provider of the previous domain
 			_, err = c.Exec(ctx, `DELETE FROM tc_scim_users WHERE tenant_id = $1 AND username = $2`, tenant, username)
 		}
 		return bunx.Err(err, "User")

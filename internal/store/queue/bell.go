@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// channel is that of PostgreSQL's notifications.
+// channel is the channel of PostgreSQL's notifications.
 const channel = "tenantcontent_queue"
 
 // Ring implements queue.Bell.
@@ -20,8 +20,8 @@ func (s *Store) Ring(ctx context.Context) error {
 	return bunx.Err(err, "")
 }
 
-// Listen implements queue.Bell. It returns errors.ErrUnsupported for a database whose driver cannot
-// listen, such as a host's own.
+// Listen implements queue.Bell. It returns errors.ErrUnsupported if the driver of the database,
+// such as a host's, cannot listen.
 func (s *Store) Listen(ctx context.Context, heard func()) error {
 	d, ok := s.db.Driver().(interface {
 		Listen(ctx context.Context, channel string, heard func()) error

@@ -18,11 +18,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Store implements queue.Store, and queue.Bell and queue.Clock where its database has a way to
-// carry news, and a clock.
+// Store implements queue.Store. It implements queue.Bell and queue.Clock if its database supports
+// notifications and has a clock.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 var jobs = bunx.NewTable("tc_jobs", "j", []bunx.Column[queue.Job]{
@@ -63,7 +63,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // AfterCommit implements queue.Store.
 func (s *Store) AfterCommit(ctx context.Context, f func()) { bunx.AfterCommit(ctx, f) }
 
-// unlessKey leaves out rows whose key is taken.
+// unlessKey skips rows whose key is taken.
 const unlessKey = ` ON CONFLICT (tenant_id, kind, key) WHERE key IS NOT NULL AND state <> 'dead' DO NOTHING`
 
 // Insert implements queue.Store.
@@ -89,11 +89,12 @@ func (s *Store) Count(ctx context.Context, tenant string) (n int, err error) {
 	return n, err
 }
 
-// readyLine finds the first line behind another one.
+// readyLine finds the first line after another one.
 const readyLine = `SELECT tenant_id, kind FROM tc_jobs WHERE state = 'ready' AND (tenant_id, kind) > ($1, $2) ` +
 	`ORDER BY tenant_id, kind LIMIT 1`
 
-// readyLines goes from line to line, so its cost does not depend on how many jobs they have.
+// readyLines reads one line after the other, so its cost does not depend on the number of their
+// jobs.
 const readyLines = `WITH RECURSIVE line AS (
 		SELECT * FROM (SELECT tenant_id, kind, 1 AS n FROM tc_jobs WHERE state = 'ready' AND (tenant_id, kind) > ($1, $2) ORDER BY tenant_id, kind LIMIT 1) AS head
 		UNION ALL
@@ -102,8 +103,8 @@ const readyLines = `WITH RECURSIVE line AS (
 		WHERE line.n < $3)
 	SELECT tenant_id, kind FROM line ORDER BY n`
 
-// ReadyLines implements queue.Store. SQLite has no LATERAL, and statements that cost next to
-// nothing.
+// ReadyLines implements queue.Store. SQLite does not support LATERAL, but its statements cost very
+// little.
 func (s *Store) ReadyLines(ctx context.Context, after queue.Line, n int) (all []queue.Line, err error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
 	if c.Postgres() {
@@ -157,10 +158,10 @@ func (s *Store) Claim(ctx context.Context, l queue.Line, n int, by queue.Claim) 
 	return all, err
 }
 
-// many is how many jobs one statement names.
+// many is the number of jobs in one statement.
 const many = 500
 
-// byLease calls do with the ids of jobs that have one lease, many at most.
+// byLease calls do with the ids of jobs that have the same lease, at most many at a time.
 func byLease(some []queue.Job, do func(lease string, ids []string) error) error {
 	ids := map[string][]string{}
 	for _, j := range some {
@@ -176,8 +177,8 @@ func byLease(some []queue.Job, do func(lease string, ids []string) error) error 
 	return nil
 }
 
-// change runs a statement, which has the arguments args, on jobs of a tenant whose leases are held,
-// and returns the number of rows.
+// change runs a statement with the arguments args on jobs of a tenant whose leases are held, and
+// returns the number of rows.
 func (s *Store) change(
 	ctx context.Context, tenant string, some []queue.Job, statement string, args ...any,
 ) (n int, err error) {
@@ -192,7 +193,7 @@ func (s *Store) change(
 	return n, err
 }
 
-// held appends the condition that a row is a job of a tenant with a lease.
+// held appends to a statement the condition that a row is a job of a tenant with a lease.
 func held(statement string, args []any, tenant, lease string, ids []string) (string, []any) {
 	n := len(args)
 	where := fmt.Sprintf(" WHERE tenant_id = $%d AND lease = $%d AND id IN ", n+1, n+2)
@@ -275,7 +276,7 @@ func (s *Store) Next(ctx context.Context) (waking, firing *time.Time, err error)
 	return wake.Ptr(), next.Ptr(), err
 }
 
-// wakes is how many jobs one Wake makes ready.
+// wakes is the number of jobs that one Wake makes ready.
 const wakes = 1000
 
 // Wake implements queue.Store.

@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestHiddenTenant: the jobs of a tenant wait while it is being imported: the rows that they are
-// about may not be there yet, and never come if the import fails.
+// TestHiddenTenant: the jobs of a tenant wait while it is being imported. The rows that they need
+// may not exist yet, and never will if the import fails.
 func TestHiddenTenant(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), time.Now()

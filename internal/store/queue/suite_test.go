@@ -34,7 +34,7 @@ func testStore(t *testing.T, open func(t *testing.T) queue.Store) {
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// job is a ready job that was due n seconds behind monday.
+// job returns a ready job that was due n seconds after monday.
 func job(n int) queue.Job {
 	return queue.Job{
 		Tenant: "acme", ID: id(n), Kind: "mail",
@@ -137,7 +137,7 @@ func testOrder(t *testing.T, s queue.Store) {
 	is.Equal(ids(all(t, s, "acme")), []string{id(3), id(4)})
 }
 
-// testLostLease: whoever has lost a lease neither ends nor extends the job.
+// testLostLease: a worker that has lost its lease can neither end nor extend the job.
 func testLostLease(t *testing.T, s queue.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", job(1), job(2))
@@ -184,7 +184,7 @@ func testLostLease(t *testing.T, s queue.Store) {
 	}
 }
 
-// testLines: lines are found in their order, whatever they have.
+// testLines: lines are found in order, whatever their names contain.
 func testLines(t *testing.T, s queue.Store) {
 	is, ctx := is.New(t), t.Context()
 	none, err := s.ReadyLines(ctx, queue.Line{}, 10)
@@ -284,7 +284,7 @@ func testDead(t *testing.T, s queue.Store) {
 	want := job(0)
 	want.Due = monday.Add(5 * time.Hour)
 	is.Equal(back, want)
-	for _, wrong := range []string{id(0), id(9), id(77)} { // not dead any more, not dead, not there
+	for _, wrong := range []string{id(0), id(9), id(77)} { // no longer dead, not dead, missing
 		_, err := s.Requeue(ctx, "acme", wrong, monday)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
@@ -349,7 +349,7 @@ func testSchedules(t *testing.T, s queue.Store) {
 	early.Next, otherwise.Next, otherwise.Cron, later.Next =
 		late.Next.Add(-time.Minute), b.Next.Add(-time.Hour), "@daily", a.Next.Add(time.Hour)
 	is.NoErr(s.Hasten(ctx, "acme", []queue.Schedule{early, otherwise, later}))
-	is.NoErr(s.Hasten(ctx, "evil", []queue.Schedule{early})) // which has none of the key
+	is.NoErr(s.Hasten(ctx, "evil", []queue.Schedule{early})) // the tenant has no schedule with the key
 	got, err = s.Schedules(ctx, "acme", "cron", nil)
 	is.NoErr(err)
 	is.Equal(got, []queue.Schedule{a, b, early})
@@ -380,7 +380,7 @@ func testSchedules(t *testing.T, s queue.Store) {
 	is.Equal(len(all(t, s, "evil")), 1)
 	is.Equal(fire(monday.Add(time.Hour)), []string{"acme late"})
 	is.Equal(fire(monday.Add(2*time.Hour)), []string{"acme a", "acme b", "acme late", "evil a"})
-	is.Equal(len(all(t, s, "acme")), 3) // those before are not done
+	is.Equal(len(all(t, s, "acme")), 3) // the earlier ones are not done
 	got, err = s.Schedules(ctx, "acme", "cron", nil)
 	is.NoErr(err)
 	b.Next = monday.Add(2 * time.Hour)
@@ -401,7 +401,7 @@ func testSchedules(t *testing.T, s queue.Store) {
 	is.Equal(got, []queue.Schedule{b})
 }
 
-// testIsolation: a tenant reaches no job of another one.
+// testIsolation: a tenant cannot access jobs of another one.
 func testIsolation(t *testing.T, s queue.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", job(1))
@@ -441,7 +441,7 @@ func testIsolation(t *testing.T, s queue.Store) {
 	is.Equal(len(all(t, s, "acme")), 2)
 }
 
-// testOnce: of many who claim at once, each gets other jobs.
+// testOnce: of many concurrent claims, each gets different jobs.
 func testOnce(t *testing.T, s queue.Store) {
 	is := is.New(t)
 	var some []queue.Job

@@ -1,4 +1,4 @@
-// Package bunstore reads how much tenants store in PostgreSQL or SQLite. The root imports it.
+// Package bunstore reads how much tenants store, from PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -15,10 +15,10 @@ type Store struct{ db *bun.DB }
 
 var _ tenants.QuotaStore = (*Store)(nil)
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// Each part of the list storage is a sum of bytes that triggers keep.
+// Each part of the list storage is a sum of bytes that triggers maintain.
 var (
 	measured = `SELECT t.quota, t.max_workspaces, ` + bunx.Total("storage", "= 'files'") + `, ` + bunx.Total(
 		"storage", "= 'records'",

@@ -63,7 +63,7 @@ func TestStore(t *testing.T) {
 				is.NoErr(uploads.Delete(ctx, tenant, upload(ctx, tenant).ID))
 				return tenants.Usage{}
 			},
-			"HalfWritten": func(ctx context.Context, tenant string) tenants.Usage { // what is stored of it counts
+			"HalfWritten": func(ctx context.Context, tenant string) tenants.Usage { // the stored part of it is counted
 				w, err := bytesOf.Create(ctx, tenant, "half", 10*mib, time.Now().Add(-48*time.Hour))
 				is.NoErr(err)
 				_, err = w.Write(make([]byte, 2*mib+5))
@@ -74,7 +74,7 @@ func TestStore(t *testing.T) {
 				fault := errors.New("fault")
 				is.Equal(bunx.InTx(ctx, db, func(ctx context.Context) error {
 					upload(ctx, tenant)
-					u, _, err := bunstore.New(db).Measure(ctx, tenant) // the transaction sees it
+					u, _, err := bunstore.New(db).Measure(ctx, tenant) // visible in the transaction
 					is.NoErr(err)
 					is.True(u.Files >= 3*mib)
 					return fault
@@ -98,7 +98,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestOwn: a tenant's own quota is read with what it stores, and no other tenant's.
+// TestOwn: the quota of a tenant is read together with what it stores, and no other tenant's.
 func TestOwn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -132,12 +132,12 @@ func TestOwn(t *testing.T) {
 		_, err = spaces.Connect(t.Context(), "evil", "0192b2a0-0000-7000-8000-000000000001")
 		is.NoErr(err)
 		set(tenants.Quota{})
-		is.NoErr(s.Check(t.Context(), "acme", 100)) // nothing is refused for an old measure
+		is.NoErr(s.Check(t.Context(), "acme", 100)) // an old measurement does not refuse writes
 	})
 }
 
-// TestWorkspaces: what SQL databases hold is measured and counts; a tenant that is full by it can
-// only make room, and has it again then.
+// TestWorkspaces: the size of SQL databases is measured and counted. A tenant that exceeds its
+// quota because of them can only free space, and can write again afterwards.
 func TestWorkspaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
@@ -178,7 +178,7 @@ func TestWorkspaces(t *testing.T) {
 		is.NoErr(run("acme", table, add))
 		is.True(used("acme") > 600_000 && used("acme") < 700_000)
 		is.Equal(used("evil"), int64(0))
-		err = run("acme", add) // larger than what is left, and less than a workspace may have
+		err = run("acme", add) // larger than the rest, and smaller than the limit of a workspace
 		is.Equal(errs.CodeOf(err), errs.Full)
 		is.True(strings.Contains(errs.MessageOf(err), "storage of the tenant is full: it holds "))
 		is.True(used("acme") < 700_000)
@@ -199,7 +199,7 @@ func TestWorkspaces(t *testing.T) {
 	})
 }
 
-// noDriver connects to nothing, and noKeys seals nothing.
+// noDriver does not connect, and noKeys does not seal.
 type (
 	noDriver struct{ workspaces.Driver }
 	noKeys   struct{}
@@ -215,7 +215,7 @@ func (noKeys) Seal(_, _, _, _ string, plain []byte) (string, error) { return str
 
 func (noKeys) Open(_, _, _, _, sealed string) ([]byte, error) { return []byte(sealed), nil }
 
-// TestBlobs: a blobs.Store with a quota is one like another, as long as there is room.
+// TestBlobs: a blobs.Store with a quota passes the same checks, as long as there is space.
 func TestBlobs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		blobstest.TestStore(t, func(t *testing.T) blobs.Store {
@@ -225,8 +225,8 @@ func TestBlobs(t *testing.T) {
 	})
 }
 
-// TestFull: what has no room is refused, before its bytes if their number is known; others have
-// theirs, and a delete makes room at once.
+// TestFull: a write that exceeds the quota is refused, before its bytes if their number is known.
+// Other tenants are not affected, and a delete frees space at once.
 func TestFull(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, ctx := is.New(t), open(t), t.Context()
@@ -236,8 +236,8 @@ func TestFull(t *testing.T) {
 			return errs.CodeOf(err)
 		}
 		is.Equal(put(ctx, "acme", "a", 2*mib), errs.Code(""))
-		is.Equal(put(ctx, "acme", "b", mib+1), errs.Full)   // in the middle of it
-		is.Equal(put(ctx, "acme", "c", mib), errs.Code("")) // of b nothing is left
+		is.Equal(put(ctx, "acme", "b", mib+1), errs.Full)   // in the middle of the write
+		is.Equal(put(ctx, "acme", "c", mib), errs.Code("")) // nothing of b is left
 		is.Equal(put(ctx, "acme", "d", 1), errs.Full)
 		is.Equal(put(ctx, "evil", "a", 3*mib), errs.Code(""))
 		is.NoErr(s.Delete(ctx, "acme", "c"))
@@ -249,7 +249,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestParallel: what is written at the same time does not pass the quota together.
+// TestParallel: concurrent writes do not exceed the quota together.
 func TestParallel(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for _, size := range []int{1000, 3*mib/2 + 7} {
@@ -267,7 +267,7 @@ func TestParallel(t *testing.T) {
 				done.Go(func() {
 					w, err := s.Create(t.Context(), "acme", fmt.Sprint(i), 100*mib, time.Now())
 					begun.Done()
-					begun.Wait() // each has found room for itself
+					begun.Wait() // each has checked the quota
 					if err == nil {
 						_, err = io.Copy(w, io.LimitReader(zeros{}, int64(size)))
 					}
@@ -287,7 +287,7 @@ func TestParallel(t *testing.T) {
 			done.Wait()
 			is.Equal(dbtest.CheckStored(t, db, "acme")["files"], kept.Load())
 			is.True(kept.Load() <= allowed)
-			for i := range n { // of those that were refused nothing is left: there is room for as many as fit
+			for i := range n { // nothing of the refused writes is left: as many can be written as fit
 				_, err := blobs.Put(
 					t.Context(), s, "acme", fmt.Sprint("more", i), 100*mib, time.Now(),
 					bytes.NewReader(make([]byte, size)),
@@ -301,7 +301,7 @@ func TestParallel(t *testing.T) {
 	})
 }
 
-// zeros is a Reader without an end.
+// zeros is a Reader of endless zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

@@ -10,12 +10,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// Change stores something of a tenant, or removes it, and returns how the bytes of the tenant
-// change.
+// Change adds or removes something that a tenant stores, and returns the change of the tenant's
+// usage.
 type Change func(ctx context.Context, tenant string) tenants.Usage
 
-// testStore checks a Store over a database with the tenants acme and evil. Each change is made in
-// acme in turn: the Store counts it there, and nothing of it in evil.
+// testStore checks a Store over a database with the tenants acme and evil. The changes are made in
+// acme, one after the other. The Store must count them there, and not in evil.
 func testStore(t *testing.T, s tenants.QuotaStore, changes map[string]Change) {
 	is, ctx := is.New(t), t.Context()
 	want, own, err := s.Usage(ctx, "acme")

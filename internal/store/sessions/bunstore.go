@@ -25,10 +25,10 @@ type Store struct {
 	db       *bun.DB
 	notifier bunx.Notifier
 
-	selectSession, selectCredential, selectUser string // of the database's engine
+	selectSession, selectCredential, selectUser string // for the engine of the database
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	s := &Store{db: db}
 	of := selectHolder
@@ -58,7 +58,7 @@ type session struct {
 	sessions.Session
 }
 
-// sessionTable has the columns of a session. Whoever reads knows the tenant and the id.
+// sessionTable has the columns of a session. Readers pass the tenant and the id.
 var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 	{Name: "tenant_id", Key: true, Value: func(s *session) any { return s.tenant }},
 	{Name: "id", Key: true, Value: func(s *session) any { return s.ID }},
@@ -68,15 +68,14 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 	{Name: "password_set_at", Field: func(s *session) any { return bunx.TimeOf(&s.PasswordSetAt) }},
 })
 
-// credentialTable is tokenTable for an authentication, which reads no more of a token than it
-// needs.
+// credentialTable is tokenTable for an authentication, which reads only the columns it needs.
 var credentialTable = tokenTable.Only(
 	"type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id",
 	"expires_at",
 )
 
-// teamOf is the team of a membership m, NULL if it was deleted: the rows of its members stay for a
-// while.
+// teamOf is the team of a membership m, NULL if it was deleted: the rows of its members remain for
+// a while.
 const teamOf = `(SELECT t.id FROM tc_teams t WHERE t.tenant_id = $1 AND t.id = m.team_id)`
 
 // Holder implements sessions.Store.
@@ -85,8 +84,8 @@ func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.H
 	return s.authenticate(ctx, "User", s.selectUser, tenant, username, &found, &found)
 }
 
-// selectHolder returns a SELECT of some columns of a row x by its key, the user whose it is, and a
-// line for each of the user's teams.
+// selectHolder returns a SELECT of some columns of a row x by its key, with its user, and a row for
+// each of the user's teams.
 func selectHolder(table, columns, key string) string {
 	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf +
 		`, m.role FROM ` + table + ` x
@@ -95,9 +94,9 @@ func selectHolder(table, columns, key string) string {
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
 }
 
-// selectHolderByKey is selectHolder for PostgreSQL, which goes from the row to the user and the
-// teams. It would choose to go from all users of the tenant to the row while it takes them for few,
-// such as in the minute after a scan.
+// selectHolderByKey is selectHolder for PostgreSQL. It reads the row first, and then the user and
+// the teams. Otherwise PostgreSQL could read all users of the tenant first, if it assumes that they
+// are few, as in the minute after a scan.
 func selectHolderByKey(table, columns, key string) string {
 	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf +
 		`, m.role FROM ` + table + ` x
@@ -106,11 +105,11 @@ func selectHolderByKey(table, columns, key string) string {
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
 }
 
-// served holds unless the tenant is being deleted or imported.
+// served is the condition that the tenant is not being deleted or imported.
 const served = ` AND EXISTS (SELECT 1 FROM tc_tenants t WHERE t.tenant_id = $1 AND t.hidden IS NULL)`
 
-// authenticate runs a SELECT of selectHolder. dest receives the columns of x, username the name of
-// the user among them.
+// authenticate runs a SELECT of selectHolder. It scans the columns of x into dest; username is the
+// destination of the user's name among them.
 func (s *Store) authenticate(
 	ctx context.Context, what, query, tenant, id string, username *string, dest ...any,
 ) (sessions.Holder, error) {
@@ -144,7 +143,7 @@ func (s *Store) authenticate(
 	return h, bunx.Err(err, what)
 }
 
-// InsertSession implements sessions.Store. The row may wait in memory: see bunx.WriteSoon.
+// InsertSession implements sessions.Store. The row may be deferred: see bunx.WriteSoon.
 func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
 	var of identity
 	decided := false
@@ -186,7 +185,7 @@ func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Ses
 	})
 }
 
-// sessionKey is the key of deferred writes of a session.
+// sessionKey returns the key for the deferred writes of a session.
 func sessionKey(id string) string { return "session " + id }
 
 // waiting is a session that is not stored yet.
@@ -200,7 +199,7 @@ func isWaiting(value any) bool {
 	return ok
 }
 
-// waitingIn returns the session that is among the values of deferred writes.
+// waitingIn returns the session among the values of deferred writes.
 func waitingIn(values []any) (x waiting, ok bool) {
 	if i := slices.IndexFunc(values, isWaiting); i >= 0 {
 		x, ok = values[i].(waiting)
@@ -209,7 +208,7 @@ func waitingIn(values []any) (x waiting, ok bool) {
 }
 
 // dropWaiting drops the sessions of a tenant that match and are not stored yet, and returns their
-// number. It runs in the transaction that deletes the others.
+// number. It runs in the transaction that deletes the stored ones.
 func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x sessions.Session) bool) int {
 	return bunx.DropDeferredOf(ctx, s.db, tenant, func(v any) bool {
 		x, ok := v.(waiting)
@@ -217,8 +216,7 @@ func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x ses
 	})
 }
 
-// identity is what differs between two users who have had the same name, and whether the user was
-// enabled.
+// identity distinguishes users that have had the same name, and has whether the user was enabled.
 type identity struct {
 	domain, sourceID string
 	createdAt        time.Time
@@ -263,10 +261,10 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 	return x, h, err
 }
 
-// ended is a stored session that has ended, which is not stored yet.
+// ended is the value of a deferred deletion of a stored session.
 type ended struct{}
 
-// EndSession implements sessions.Store. The deletion may wait in memory, once for each session: see
+// EndSession implements sessions.Store. The deletion may be deferred, once for each session: see
 // bunx.WriteSoon.
 func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 	if bunx.DropDeferred(s.db, tenant, sessionKey(id), isWaiting) {
@@ -286,7 +284,7 @@ func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
 				return bunx.DeferredWrite{Key: sessionKey(id), Value: ended{}}, nil
 			},
 		})
-		if errs.CodeOf(err) == errs.Unavailable { // there is no place left: it waits as other writes do
+		if errs.CodeOf(err) == errs.Unavailable { // too many writes are deferred: wait as other writes do
 			return s.DeleteSession(ctx, tenant, id)
 		}
 	}
@@ -330,7 +328,7 @@ type token struct {
 	sessions.Token
 }
 
-// tokenTable has the columns of a token. Whoever reads knows the tenant.
+// tokenTable has the columns of a token. Readers pass the tenant.
 var tokenTable = bunx.NewTable("tc_tokens", "x", []bunx.Column[token]{
 	{Name: "tenant_id", Key: true, Value: func(t *token) any { return t.tenant }},
 	{Name: "id", Key: true, Field: func(t *token) any { return &t.ID }},
@@ -491,8 +489,8 @@ func (s *Store) EndLogins(ctx context.Context, tenant string, usernames []string
 	})
 }
 
-// Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once
-// do not deadlock.
+// Count implements sessions.Store. Tokens are updated in the order of their ids, so that concurrent
+// calls do not deadlock.
 func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, id := range slices.Sorted(maps.Keys(uses)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// dependentBatch is of how many users one statement counts.
+// dependentBatch is the number of users in one statement.
 const dependentBatch = 500
 
 // OfUsers implements sessions.Store.

@@ -11,9 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestAuthenticationReadsUsersOnce: with the plan of a tenant of 8 users, until autovacuum has
-// looked at what a directory has brought, an authentication may read all users to find its own, and
-// no more than that: it goes from the session to the user, and not from each user to the session.
+// TestAuthenticationReadsUsersOnce: an authentication with a plan for a tenant of 8 users may read
+// all users once, until autovacuum has analyzed what a directory has added. It reads the session
+// and then the user, and does not look up a session for each user.
 func TestAuthenticationReadsUsersOnce(t *testing.T) {
 	is := is.New(t)
 	const users = 1000
@@ -48,7 +48,7 @@ func TestAuthenticationReadsUsersOnce(t *testing.T) {
 			return err
 		})
 	}
-	db.SetMaxOpenConns(1) // it keeps the plan
+	db.SetMaxOpenConns(1) // one connection, which keeps the plan
 	grow(1, 8)
 	for range 10 {
 		read()

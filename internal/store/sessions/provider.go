@@ -15,7 +15,7 @@ type providerSession struct {
 	sessions.StoredProviderSession
 }
 
-// providerTable has the columns of a session at a provider. Whoever reads knows the tenant and the
+// providerTable has the columns of a session at a provider. Readers pass the tenant and the
 // session.
 var providerTable = bunx.NewTable("tc_provider_sessions", "p", []bunx.Column[providerSession]{
 	{Name: "tenant_id", Key: true, Value: func(p *providerSession) any { return p.tenant }},

@@ -26,7 +26,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// Stores are the Store to check and the users of the same database.
+// Stores are the Store to check and the store of users of the same database.
 type Stores struct {
 	sessions.Store
 	Users principals.Store
@@ -88,7 +88,7 @@ func (s Stores) addSession(t *testing.T, tenant string, all ...sessions.Session)
 	}
 }
 
-// tokenID makes a UUID of a number.
+// tokenID returns a UUID for a number.
 func tokenID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
 
 func token(n int, user string) sessions.Token {
@@ -133,8 +133,8 @@ func testSession(t *testing.T, s Stores) {
 	is.Equal(h, sessions.Holder{Username: "jo", Enabled: true})
 }
 
-// testProviderSessions: what a session at a provider is known by goes with the session, and ends
-// those that it names and no others.
+// testProviderSessions: the ids of a session at a provider are deleted with the session. A logout
+// at the provider ends the sessions that it names, and no others.
 func testProviderSessions(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	at := func(id, user, domain, subject, provider string) sessions.Session {
@@ -187,8 +187,8 @@ func testProviderSessions(t *testing.T, s Stores) {
 		is.NoErr(err)
 		is.Equal(ended, n)
 	}
-	ends(0, "work", "")             // nobody
-	ends(0, "work", "kim", "1")     // another's
+	ends(0, "work", "")             // no user
+	ends(0, "work", "kim", "1")     // of another user
 	ends(0, "none", "jo", "1", "2") // of another domain
 	ends(0, "work", "", "x' OR 1=1")
 	is.Equal(left("acme"), " a b c d e plain")
@@ -224,13 +224,13 @@ func testToken(t *testing.T, s Stores) {
 		Blocked: 7, LastAccessedAt: &used, ExpiresAt: &end,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
-	fieldtest.Full(t, full, "Entity") // see testEntityTokens
+	fieldtest.Full(t, full, "Entity") // testEntityTokens has Entity
 	s.addToken(t, "acme", full, token(2, "jo"))
 	stored := s.stored(t, "acme", "jo")
 	is.Equal(stored[tokenID(1)], full)
-	is.Equal(stored[tokenID(2)], token(2, "jo")) // what is not set is not set
+	is.Equal(stored[tokenID(2)], token(2, "jo")) // fields that are not set are empty
 
-	got, h, err := s.Token(ctx, "acme", tokenID(1)) // what a request needs, and no more than that
+	got, h, err := s.Token(ctx, "acme", tokenID(1)) // only what a request needs
 	is.NoErr(err)
 	is.Equal(got, sessions.Token{
 		ID: full.ID, Type: "personal", Username: "jo",
@@ -261,7 +261,7 @@ func testHolder(t *testing.T, s Stores) {
 		}
 		want.Teams[id] = role
 	}
-	s.addMember(t, "acme", 8, "kim", actor.Publisher) // another's team
+	s.addMember(t, "acme", 8, "kim", actor.Publisher) // a team of another user
 	s.addMember(t, "evil", 1, "jo", actor.Publisher)  // the same name and team id elsewhere
 
 	_, h, err := s.Session(ctx, "acme", "a")
@@ -272,7 +272,7 @@ func testHolder(t *testing.T, s Stores) {
 	is.Equal(h, want)
 }
 
-// addMember makes a team of a number and puts the user into it.
+// addMember creates a team with a number and adds the user to it.
 func (s Stores) addMember(t *testing.T, tenant string, n int, user string, role actor.Role) string {
 	t.Helper()
 	is, id := is.New(t), tokenID(n)
@@ -292,7 +292,7 @@ func testDisabled(t *testing.T, s Stores) {
 	s.addToken(t, "acme", token(1, "jo"))
 	_, err := s.Users.UpdateUser(ctx, "acme", "jo", func(u *principals.User) error { u.Enabled = false; return nil })
 	is.NoErr(err)
-	_, h, err := s.Session(ctx, "acme", "a") // still there: what to make of it is the Service's rule
+	_, h, err := s.Session(ctx, "acme", "a") // still found: the Service decides what it means
 	is.NoErr(err)
 	is.Equal(h.Enabled, false)
 	_, h, err = s.Token(ctx, "acme", tokenID(1))
@@ -370,8 +370,8 @@ func testDelete(t *testing.T, s Stores) {
 	is.NoErr(err)
 	is.Equal(one, token(1, "jo"))
 	_, err = s.UserToken(ctx, "acme", "kim", tokenID(1))
-	is.Equal(errs.CodeOf(err), errs.NotFound)                                           // another user's
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "kim", tokenID(1))), errs.NotFound) // another user's
+	is.Equal(errs.CodeOf(err), errs.NotFound)                                           // of another user
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "kim", tokenID(1))), errs.NotFound) // of another user
 	is.NoErr(s.DeleteToken(ctx, "acme", "jo", tokenID(1)))
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(1))), errs.NotFound)
 	_, _, err = s.Token(ctx, "acme", tokenID(1))
@@ -426,7 +426,7 @@ func testUserDeleted(t *testing.T, s Stores) {
 func testIsolation(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	s.addSession(t, "acme", session("a", "jo"), session("b", "jo"))
-	// ids are the tenant's own
+	// another tenant may use the same ids
 	s.addSession(t, "evil", sessions.Session{ID: "b", Username: "jo", CreatedAt: tuesday, ExpiresAt: tuesday})
 	s.addToken(t, "acme", token(1, "jo"), token(2, "jo"))
 	s.addToken(t, "evil", token(2, "jo"))
@@ -456,7 +456,7 @@ func testIsolation(t *testing.T, s Stores) {
 	is.NoErr(err)
 	is.Equal(n, 0)
 
-	got, _, err := s.Session(ctx, "acme", "b") // and changes nothing
+	got, _, err := s.Session(ctx, "acme", "b") // another tenant cannot change it
 	is.NoErr(err)
 	is.Equal(got, session("b", "jo"))
 	is.Equal(
@@ -473,16 +473,16 @@ func testCount(t *testing.T, s Stores) {
 	is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{
 		tokenID(1): {Requests: 2, Blocked: 1, LastAccessedAt: tuesday},
 		tokenID(2): {Blocked: 5},
-		tokenID(9): {Requests: 1}, // gone
+		tokenID(9): {Requests: 1}, // deleted
 	}))
-	is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 3}})) // no time: the old one stays
+	is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 3}})) // no time: the old one is kept
 	one, two := token(1, "jo"), token(2, "kim")
 	one.Requests, one.Blocked, one.LastAccessedAt, two.Blocked = 5, 1, &tuesday, 5
 	is.Equal(s.stored(t, "acme", "jo"), map[string]sessions.Token{tokenID(1): one, tokenID(3): token(3, "jo")})
 	is.Equal(s.stored(t, "acme", "kim"), map[string]sessions.Token{tokenID(2): two})
 
 	is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 1, LastAccessedAt: monday}}))
-	// a process that is late takes no time back
+	// a late process does not set the time back
 	is.Equal(*s.stored(t, "acme", "jo")[tokenID(1)].LastAccessedAt, tuesday)
 }
 
@@ -534,7 +534,7 @@ func testSweep(t *testing.T, s Stores) {
 	}
 	_, _, err = s.Session(ctx, "evil", "0")
 	is.NoErr(err)
-	is.Equal(len(s.stored(t, "acme", "jo")), 1) // tokens stay, for their owner to see
+	is.Equal(len(s.stored(t, "acme", "jo")), 1) // tokens are kept, so that their owner sees them
 	n, err = s.Sweep(ctx, "acme", tuesday)
 	is.NoErr(err)
 	is.Equal(n, 0)
@@ -563,7 +563,7 @@ func testOfUsers(t *testing.T, s Stores) {
 		tokens, sessions int
 	}{
 		{"acme", []string{"jo"}, monday, 2, 2},
-		{"acme", []string{"jo"}, tuesday, 2, 1}, // the moment at which a session ends is not of it
+		{"acme", []string{"jo"}, tuesday, 2, 1}, // a session has ended at the time of its end
 		{"acme", []string{"jo"}, tuesday.Add(time.Hour), 2, 0},
 		{"acme", append([]string{"jo"}, append(many, "kim")...), monday, 3, 3},
 		{"acme", []string{"kim"}, monday, 1, 1},
@@ -582,7 +582,7 @@ func testPages(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	for n := range 25 {
 		x := token(n, "jo")
-		x.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // ties, which the id breaks
+		x.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // equal times, which are ordered by id
 		s.addToken(t, "acme", x)
 	}
 	s.addToken(t, "acme", token(30, "kim"))
@@ -601,7 +601,7 @@ func testPages(t *testing.T, s Stores) {
 	is.Equal(len(page.Rows), 0)
 	for _, q := range []paging.Query{
 		{Limit: 5, Sort: "secretHash"}, {Limit: 5, Sort: "tenant_id"},
-		{Limit: 5, Q: "x"}, // cannot be searched
+		{Limit: 5, Q: "x"}, // the list does not support q
 		{Limit: 5, After: &paging.Position{Value: "x", Key: "y"}}, // a cursor of another list
 	} {
 		_, err := s.Tokens(ctx, "acme", "jo", q)
@@ -647,8 +647,8 @@ func testCanceled(t *testing.T, s Stores) {
 	is.Equal(len(s.stored(t, "acme", "jo")), 0)
 }
 
-// testEntityTokens: the tokens of an entity are apart from the personal ones, and go with the
-// entity and their user.
+// testEntityTokens: the tokens of an entity are separate from personal ones, and are deleted with
+// the entity and with their user.
 func testEntityTokens(t *testing.T, s Stores) {
 	is, ctx := is.New(t), t.Context()
 	app := func(id string) entity.Key { return entity.Key{Kind: "app", ID: id} }

@@ -1,5 +1,5 @@
-// Package bunstore stores shares in PostgreSQL or SQLite, those of each kind of entity in a table
-// of its own. The stores of nouns that are shared import it.
+// Package bunstore stores shares in PostgreSQL or SQLite. Each kind of entity has a separate table.
+// The stores of nouns that are shared import it.
 package bunstore
 
 import (
@@ -20,7 +20,7 @@ import (
 type Store struct {
 	db    *bun.DB
 	table *bunx.Table[share]
-	row   string // of conditional writes
+	row   string // for conditional writes
 
 	selectAll, selectSome, selectOne, lockOne, upsert string
 	deleteOne, deleteSome, deletePrincipals           string
@@ -36,11 +36,11 @@ func (s *Store) Notify(changed func(tenant string)) *Store {
 	return s
 }
 
-// New returns a Store over a table of shares, such as that of apps, which must be there: see
+// New returns a Store over a table of shares, such as that of apps, which must exist: see
 // tenantcontent.Migrate. row is the guard.Guard.Row of conditional writes to it.
 func New(db *bun.DB, table, row string) *Store {
 	s := &Store{db: db, table: newTable(table), row: row}
-	c := bunx.Conn{DB: db} // for its dialect
+	c := bunx.Conn{DB: db} // only for its dialect
 	s.selectAll = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 ORDER BY principal_id`)
 	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id ` + c.OneOf(2) +
 		` ORDER BY entity_id, principal_id`)
@@ -164,8 +164,8 @@ func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error 
 	})
 }
 
-// maxLookedUp is how many principals are looked up for each entity at most: PostgreSQL sorts their
-// array for each. More are compared with the shares of all entities.
+// maxLookedUp is the most principals that are looked up for each entity. PostgreSQL sorts their
+// array for each. More principals are compared with the shares of all entities.
 const maxLookedUp = 200
 
 // Grants implements shares.Store.
@@ -237,7 +237,7 @@ func (s *Store) SharedWith(ctx context.Context, tenant string, principals []stri
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, s.sharedWith, tenant, bunx.Keys(principals))
 	ids, err := bunx.Scan(rows, err, bunx.Text)
-	slices.Sort(ids) // SQLite would rather read the shares of all entities, which it has in this order
+	slices.Sort(ids) // SQLite could otherwise read the shares of all entities, which it has in this order
 	return slices.Compact(ids), bunx.Err(err, "Share")
 }
 

@@ -70,7 +70,7 @@ func all(t *testing.T, s shares.Store, tenant, id string) []shares.Share {
 	return rows
 }
 
-// principals returns who has a share of an entity of acme.
+// principals returns the principals that have a share of an entity of acme.
 func principals(t *testing.T, s shares.Store, id string) string {
 	t.Helper()
 	var ids []string
@@ -118,7 +118,7 @@ func testRoundTrip(t *testing.T, s shares.Store, _ InTx) {
 	fresh := shares.Share{PrincipalID: "jo", Level: shares.Use, CreatedAt: tuesday, UpdatedAt: tuesday}
 	stored, err := s.Put(ctx, "acme", "a", fresh)
 	is.NoErr(err)
-	fresh.CreatedAt = monday // the share is as old as before
+	fresh.CreatedAt = monday // the creation time of the share does not change
 	is.Equal(stored, fresh)
 	got, err := s.One(ctx, "acme", "a", "jo")
 	is.NoErr(err)
@@ -132,7 +132,7 @@ func testRoundTrip(t *testing.T, s shares.Store, _ InTx) {
 	is.Equal(principals(t, s, "c"), "")
 }
 
-// testConditions: a write whose condition does not hold changes nothing.
+// testConditions: a write whose condition is not met changes nothing.
 func testConditions(t *testing.T, s shares.Store, _ InTx) {
 	is := is.New(t)
 	first, second := share("jo", shares.Use), share("jo", shares.Write)
@@ -151,7 +151,7 @@ func testConditions(t *testing.T, s shares.Store, _ InTx) {
 		_, err := s.Put(ctx, "acme", "a", one)
 		return errs.CodeOf(err)
 	}
-	is.Equal(write(demand(first.Version()), first), errs.Stale) // there is none
+	is.Equal(write(demand(first.Version()), first), errs.Stale) // the share does not exist
 	is.Equal(principals(t, s, "a"), "")
 	is.Equal(write(none(), first), errs.Code(""))
 	is.Equal(write(none(), second), errs.Stale)
@@ -165,7 +165,7 @@ func testConditions(t *testing.T, s shares.Store, _ InTx) {
 	is.Equal(principals(t, s, "a"), "")
 }
 
-// testGrants: the highest level, and the roles of all shares that give something.
+// testGrants: Grants returns the highest level, and the roles of all shares that grant something.
 func testGrants(t *testing.T, s shares.Store, _ InTx) {
 	is, ctx := is.New(t), t.Context()
 	put(
@@ -194,7 +194,7 @@ func testGrants(t *testing.T, s shares.Store, _ InTx) {
 	}
 }
 
-// testManyGrants has more entities and principals than a statement has arguments.
+// testManyGrants has more entities and principals than fit the arguments of one statement.
 func testManyGrants(t *testing.T, s shares.Store, _ InTx) {
 	is := is.New(t)
 	put(t, s, "a", share("team", shares.Use))
@@ -287,7 +287,7 @@ func testRenameUsers(t *testing.T, s shares.Store, _ InTx) {
 	is.NoErr(err)
 	was.PrincipalID = "Joe"
 	is.Equal(got, was)
-	is.Equal(len(all(t, s, "evil", "a")), 1) // another tenant's stays
+	is.Equal(len(all(t, s, "evil", "a")), 1) // shares of another tenant are kept
 	_, err = s.One(ctx, "evil", "a", "jo")
 	is.NoErr(err)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestDeleteReadsRowsFewTimes: also those of a tenant that came after the statistics of the tables.
+// TestDeleteReadsRowsFewTimes also deletes a tenant that is newer than the statistics of the
+// tables.
 func TestDeleteReadsRowsFewTimes(t *testing.T) {
 	const rows = 4000
 	dbtest.Server(t)
@@ -48,7 +49,7 @@ func TestDeleteReadsRowsFewTimes(t *testing.T) {
 		return tenantrows.Delete(ctx, db, "evil", all, func(n int) { deleted += n })
 	})
 	is.True(deleted >= 2*rows)
-	if n > 20*deleted { // with what triggers and foreign keys read
+	if n > 20*deleted { // including what triggers and foreign keys read
 		t.Errorf("reads %d rows to delete %d", n, deleted)
 	}
 	counts, err := tenantrows.Count(t.Context(), db, "acme", all)

@@ -20,17 +20,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// format is the version of what Export writes: lines of JSON. The first is a header; then there is
-// an object with the name of each table and its columns before the rows of the table, which are
-// arrays, and an object with the name of a table before pairs of rows of it that refer to each
-// other; an object with the name of a file before its content, which is lines of text in base64;
-// the last is an end. Times are texts, what is true or false is 1 or 0, bytes and opened secrets
-// are base64.
+// format is the version of the format that Export writes. It consists of lines of JSON:
+//
+//   - The first line is a header.
+//   - The rows of a table are arrays, after an object with the name of the table and its columns.
+//   - Pairs of rows of a table that refer to each other follow an object with the name of the
+//     table.
+//   - The content of a file is lines of text in base64, after an object with the name of the file.
+//   - The last line is an end.
+//
+// Times are texts, booleans are 1 or 0, and bytes and opened secrets are base64.
 const format = 2
 
-// maxLine is the most bytes of a line, so that reading one needs no more memory than a server has.
-// The texts of a row have some MiB: a body of the API has 1 MiB, the entries of a bundle 4 MiB
-// together, the answers of a conversation 12 MiB; and JSON makes of a byte 6 at most.
+// maxLine is the most bytes of a line, which limits the memory for reading it. The texts of a row
+// have some MiB: a body of the API has 1 MiB, the entries of a bundle have 4 MiB together, and the
+// answers of a conversation 12 MiB. JSON uses at most 6 bytes for one byte.
 const maxLine = 64 << 20
 
 // header is the first line.
@@ -42,12 +46,13 @@ type header struct {
 	Settings   string   `json:"settings"`
 	CreatedAt  string   `json:"createdAt"`
 	UpdatedAt  string   `json:"updatedAt"`
-	Files      string   `json:"files,omitempty"` // the Kind of Files, "" if there are none
-	Left       []string `json:"left,omitempty"`  // sentences about what the tenant has and the export has not
+	Files      string   `json:"files,omitempty"` // the Kind of Files, or ""
+	Left       []string `json:"left,omitempty"`  // sentences about what the tenant has and the export does not contain
 	Stored     Stored   `json:"stored,omitzero"`
 }
 
-// Stored is how much there was to store when an export was begun, by the counters of its database.
+// Stored is how much the tenant stored when the export began, according to the counters of its
+// database.
 type Stored struct {
 	Bytes          int64 `json:"bytes"` // of files and records
 	WorkspaceBytes int64 `json:"workspaceBytes"`
@@ -76,7 +81,7 @@ type Secrets struct {
 	Seal    func(tenant, table, column, row string, plain []byte) (string, error)
 }
 
-// of returns the sealed columns of a table and the places of their keys among its columns.
+// of returns the indexes of the sealed columns of a table, with those of their keys.
 func (s Secrets) of(t Table) (sealed map[int]int) {
 	sealed = map[int]int{}
 	for _, c := range s.Columns {
@@ -90,25 +95,25 @@ func (s Secrets) of(t Table) (sealed map[int]int) {
 	return sealed
 }
 
-// Options are those of Export and Import.
+// Options are the options of Export and Import.
 type Options struct {
 	Secrets Secrets
-	Without []string // tables that no export has
+	Without []string // tables that are never exported
 	Rows    func(n int)
-	Check   func() error // an import calls it before each write, and for each piece of a file, and ends with its error
-	Files   *Files       // of an export; nil: it has none
+	Check   func() error // called before each write of an import and each piece of a file; its error ends the import
+	Files   *Files       // files of an export; nil: no files
 	Skip    []string     // tables whose rows an import leaves out
-	Left    []string     // what Import.Left returns
-	Stored  Stored       // what Import.Stored returns
+	Left    []string     // the result of Import.Left
+	Stored  Stored       // the result of Import.Stored
 }
 
-// Files are what a tenant has outside of the database, each of a row of a table.
+// Files are the files of a tenant outside of the database. Each belongs to a row of a table.
 type Files struct {
-	Table string // whose rows have files, by the first column of their key
-	Kind  string // what can read them: an import returns the one of the export
-	// KindOf is the column of Table that has the Kind of each.
+	Table string // the table of the rows; the first column of its key identifies the file
+	Kind  string // the format of the files: Import.Files returns that of the export
+	// KindOf is the column of Table that has the Kind of each file.
 	KindOf string
-	// Export writes a file, and reports whether there is one.
+	// Export writes a file. It reports whether the file exists.
 	Export func(ctx context.Context, key string, w io.Writer) (there bool, err error)
 	// Missing returns the error for a row without a file.
 	Missing func(key string) error
@@ -116,7 +121,7 @@ type Files struct {
 	Import func(ctx context.Context, key string, r io.Reader) error
 }
 
-// leavesOut reports whether exports are without a table.
+// leavesOut reports whether a table is not exported.
 func (o Options) leavesOut(t Table) bool {
 	_, made := derived[t.Name]
 	return made || slices.Contains(o.Without, t.Name)
@@ -136,7 +141,7 @@ func newLines(w io.Writer) *lines {
 	return l
 }
 
-// bounded refuses lines that no import reads. An encoder writes each at once.
+// bounded refuses lines that Import would not read. An encoder writes a line in one call.
 type bounded struct{ io.Writer }
 
 // Write implements io.Writer.
@@ -147,8 +152,8 @@ func (b bounded) Write(line []byte) (int, error) {
 	return b.Writer.Write(line)
 }
 
-// Export writes all rows of a tenant, as they are at one time, and returns their number. Memory
-// does not grow with them. It returns errs.NotFound if there is no such tenant.
+// Export writes all rows of a tenant, as of one point in time, and returns their number. Its memory
+// does not depend on the number. It returns errs.NotFound if the tenant does not exist.
 func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Options) (rows int, err error) {
 	all, err := Tables(ctx, db)
 	if err != nil {
@@ -180,7 +185,7 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 			return e.rows, fmt.Errorf("export %s: %w", t.Name, err)
 		}
 	}
-	_ = tx.Rollback() // what was read is read
+	_ = tx.Rollback() // the transaction has only read
 	for _, key := range e.files {
 		if err := e.file(key); err != nil {
 			return e.rows, err
@@ -193,7 +198,8 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 	return e.rows, json.NewEncoder(w).Encode(last)
 }
 
-// isolation is that of a transaction that sees one time. On SQLite all do.
+// isolation returns the isolation level of a transaction that reads as of one point in time. On
+// SQLite all levels do.
 func isolation(c bunx.Conn) sql.IsolationLevel {
 	if c.Postgres() {
 		return sql.LevelRepeatableRead
@@ -209,8 +215,8 @@ type export struct {
 	out    *lines
 	o      Options
 	rows   int
-	key    string   // the column of the keys of files
-	files  []string // these keys
+	key    string   // name of the column with the keys of files
+	files  []string // the keys
 }
 
 func (e *export) header() (err error) {
@@ -235,7 +241,7 @@ func (e *export) header() (err error) {
 	return e.out.json.Encode(h)
 }
 
-// migrations returns the names of those that a database has.
+// migrations returns the names of the migrations that a database has.
 func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	rows, err := c.Rows(ctx, `SELECT name FROM tc_migrations`)
@@ -244,8 +250,8 @@ func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
 	return names, bunx.Err(err, "Migration")
 }
 
-// file writes a file. The object before its content is written with the first piece of it, as there
-// may be no such file.
+// file writes a file. The object before its content is written with its first piece, because the
+// file may not exist.
 func (e *export) file(key string) error {
 	pieces := &pieces{out: e.out, key: key}
 	there, err := e.o.Files.Export(e.ctx, key, pieces)
@@ -263,7 +269,7 @@ func (e *export) file(key string) error {
 	return err
 }
 
-// stillThere returns errs.Conflict if the tenant has been deleted meanwhile, and its files with it.
+// stillThere returns errs.Conflict if the tenant has been deleted since, and its files with it.
 func (e *export) stillThere() error {
 	there, err := e.holds(`SELECT EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL)`)
 	if err == nil && !there {
@@ -272,7 +278,7 @@ func (e *export) stillThere() error {
 	return err
 }
 
-// holds reports whether something of the tenant is so now.
+// holds reports whether a condition is met for the tenant now.
 func (e *export) holds(query string, args ...any) (is bool, err error) {
 	ctx, c := bunx.For(e.ctx, e.db, e.tenant)
 	err = c.Row(ctx, query, append([]any{e.tenant}, args...)...).Scan(&is)
@@ -315,8 +321,8 @@ func (p *pieces) flush() error {
 	return err
 }
 
-// table writes the rows of a table, those that refer to others of the same table with these
-// references behind them. It calls keep with the values of each row.
+// table writes the rows of a table. References to rows of the same table follow after all rows. It
+// calls keep with the values of each row.
 func (e *export) table(t Table, keep func(row []any)) error {
 	names, line := make([]string, len(t.Columns)), make([]any, len(t.Columns))
 	self := -1
@@ -365,7 +371,7 @@ func (e *export) table(t Table, keep func(row []any)) error {
 		func(row []any) error { return e.out.json.Encode(row) })
 }
 
-// each calls do with the values of each row of a table, as they are written.
+// each calls do with the values of each row of a table, in the written form.
 func (e *export) each(t Table, query string, columns []Column, do func(row []any) error) (err error) {
 	rows, err := e.c.Rows(e.ctx, query, e.tenant)
 	if err != nil {
@@ -395,7 +401,7 @@ func (e *export) each(t Table, query string, columns []Column, do func(row []any
 	return bunx.Err(rows.Err(), "Row")
 }
 
-// written returns a value of the database as it is written.
+// written returns the written form of a value of the database.
 func written(c Column, value any) (any, error) {
 	switch v := value.(type) {
 	case nil:

@@ -23,14 +23,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Bounds of an import.
+// Limits of an import.
 const (
-	batchBytes = 4 << 20 // after how many bytes of rows these are written
+	batchBytes = 4 << 20 // bytes of rows after which they are written
 	batchRows  = 500
-	maxValues  = 30_000 // of a statement; SQLite takes 32,766
+	maxValues  = 30_000 // of a statement; SQLite supports 32,766
 )
 
-// Import reads what Export has written.
+// Import reads the format that Export writes.
 type Import struct {
 	ctx    context.Context
 	db     *bun.DB
@@ -40,16 +40,16 @@ type Import struct {
 	head   header
 	tables []Table
 	rows   int
-	left   int             // rows that were left out
-	files  map[string]bool // the keys of rows whose files may follow
-	behind []byte          // the line behind a file
+	left   int             // number of rows that were left out
+	files  map[string]bool // keys of rows whose files may follow
+	behind []byte          // the line after a file
 }
 
 // Tenant is the tenant of an export.
 type Tenant struct{ ID, Name string }
 
-// Open reads the beginning of an export. Errors: errs.Invalid for what is none, and for one of
-// another version.
+// Open reads the header of an export. It returns errs.Invalid if r is not an export, or has another
+// version.
 func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, error) {
 	i := &Import{
 		ctx:    bunx.WithWork(ctx, bunx.Unbounded),
@@ -101,8 +101,8 @@ func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, err
 	return i, err
 }
 
-// check makes the times of a header those that both engines take. It returns errs.Invalid for one
-// that no export has.
+// check converts the times of a header to the form that both engines use. It returns errs.Invalid
+// for a time that an export cannot contain.
 func (h *header) check() (err error) {
 	for name, at := range map[string]*string{"createdAt": &h.CreatedAt, "updatedAt": &h.UpdatedAt} {
 		if *at, err = canonicalTime(*at); err != nil {
@@ -115,28 +115,28 @@ func (h *header) check() (err error) {
 	return nil
 }
 
-// Tenant returns whose export it is.
+// Tenant returns the exported tenant.
 func (i *Import) Tenant() Tenant {
 	return Tenant{i.head.Tenant, i.head.Name}
 }
 
-// Files returns the Kind of the files in the export, "" if there are none.
+// Files returns the Kind of the files in the export, or "".
 func (i *Import) Files() string { return i.head.Files }
 
-// SetFiles sets what makes the files. Without it they are left out.
+// SetFiles sets the functions that create the files. Without it files are left out.
 func (i *Import) SetFiles(f *Files) { i.o.Files = f }
 
-// Without refuses rows of a table, as the export has none of its files.
+// Without refuses rows of a table, because the export does not contain their files.
 func (i *Import) Without(table string) { i.o.Without = append(i.o.Without, table) }
 
-// Left returns sentences about what the tenant had and the export has not.
+// Left returns sentences about what the tenant had and the export does not contain.
 func (i *Import) Left() []string { return i.head.Left }
 
 // Stored returns what the tenant stored when it was exported. It is zero if the export does not
-// tell.
+// contain it.
 func (i *Import) Stored() Stored { return i.head.Stored }
 
-// line reads a line. It is valid until the next call.
+// line reads a line. The line is valid until the next call.
 func (i *Import) line() ([]byte, error) {
 	if line := i.behind; line != nil {
 		i.behind = nil
@@ -173,10 +173,10 @@ func (i *Import) counted(line []byte) []byte {
 	return line
 }
 
-// Rows adds the rows to the tenant, which was just made, in transactions of their own, and returns
-// their number when the export has been read to its end and is whole.
+// Rows adds the rows to the tenant, which must be new, in several transactions. It returns their
+// number after it has read and checked the whole export.
 func (i *Import) Rows() (int, error) {
-	for _, t := range slices.Backward(i.tables) { // what the database makes with a tenant is in the export, too
+	for _, t := range slices.Backward(i.tables) { // rows that the database creates with a tenant are in the export, too
 		if _, made := derived[t.Name]; !made {
 			if _, err := t.delete(i.ctx, i.db, i.head.Tenant, importing, func(int) {}); err != nil {
 				return 0, err
@@ -185,7 +185,7 @@ func (i *Import) Rows() (int, error) {
 	}
 	var add func(line []byte) error
 	flush := func() error { return nil }
-	in, before := "", 0 // the table that rows are added to, and how many there were before
+	in, before := "", 0 // the table that rows are added to, and the number of rows before it
 	for {
 		line, err := i.line()
 		if err != nil {
@@ -200,7 +200,7 @@ func (i *Import) Rows() (int, error) {
 		if err := flush(); err != nil {
 			return i.rows, err
 		}
-		if i.rows-before >= analyzed { // what comes next may refer to them
+		if i.rows-before >= analyzed { // later rows may refer to them
 			bunx.Analyze(i.ctx, i.db, i.head.Tenant, in)
 			before = i.rows
 		}
@@ -228,12 +228,12 @@ func (i *Import) Rows() (int, error) {
 	}
 }
 
-// analyzed is how many new rows change the statistics of a table.
+// analyzed is the number of new rows after which the statistics of a table are updated.
 const analyzed = 1000
 
 func damaged() error { return errs.New(errs.Invalid, "the export is damaged") }
 
-// end checks that nothing is missing, and that nothing is behind the last line.
+// end checks that nothing is missing and that nothing follows the last line.
 func (i *Import) end(e end) error {
 	if e.Rows != i.rows+i.left || e.SHA256 != hex.EncodeToString(i.digest.Sum(nil)) {
 		return damaged()
@@ -261,7 +261,7 @@ func (i *Import) file(key string) error {
 	if err := i.o.Files.Import(i.ctx, key, content); err != nil {
 		return err
 	}
-	_, err := io.Copy(io.Discard, content) // to the line behind it
+	_, err := io.Copy(io.Discard, content) // to the line after it
 	return err
 }
 
@@ -298,7 +298,7 @@ func (c *content) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// tenant writes the row of the tenant itself as it was.
+// tenant writes the exported row of the tenant itself.
 func (i *Import) tenant() error {
 	return i.write(func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx,
@@ -308,8 +308,8 @@ func (i *Import) tenant() error {
 	})
 }
 
-// section returns what adds the rows of a section, and what writes those that it has kept for a
-// batch.
+// section returns a function that adds the rows of a section, and one that writes the rows of an
+// incomplete batch.
 func (i *Import) section(s section) (add func(line []byte) error, flush func() error, err error) {
 	at := slices.IndexFunc(i.tables, func(t Table) bool { return t.Name == s.Table || t.Name == s.Links })
 	if at < 0 || i.o.leavesOut(i.tables[at]) {
@@ -374,7 +374,7 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 	}, flush, nil
 }
 
-// expect notes the file of a row, if it has one.
+// expect records that the file of a row may follow, if the row can have one.
 func (i *Import) expect(t Table, row []any) error {
 	f := i.o.Files
 	if f == nil || f.Table != t.Name {
@@ -394,8 +394,8 @@ func (i *Import) expect(t Table, row []any) error {
 	return nil
 }
 
-// read returns the values of a row as the database takes them. sealed are the places of secrets and
-// of their keys.
+// read returns the values of a row in the form of the database. sealed maps the indexes of secrets
+// to those of their keys.
 func (i *Import) read(t Table, sealed map[int]int, line []byte) ([]any, error) {
 	if !json.Valid(line) {
 		return nil, damaged()
@@ -429,8 +429,8 @@ func (i *Import) read(t Table, sealed map[int]int, line []byte) ([]any, error) {
 	return row, nil
 }
 
-// element returns the first element of what is inside an array of valid JSON, and what is behind
-// its comma, if there is one. Elements that nobody asks for need no memory.
+// element returns the first element of the inside of a valid JSON array, and the rest after the
+// comma, if any. It does not allocate memory.
 func element(inside []byte) (first, rest []byte, more bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(inside); i++ {
@@ -451,7 +451,7 @@ func element(inside []byte) (first, rest []byte, more bool) {
 	return bytes.TrimSpace(inside), nil, false
 }
 
-// seal seals a secret under the key of this program.
+// seal seals a secret with the key of this program.
 func (i *Import) seal(t Table, c Column, text, row any) (any, error) {
 	encoded, _ := text.(string)
 	key, ok := row.(string)
@@ -462,8 +462,8 @@ func (i *Import) seal(t Table, c Column, text, row any) (any, error) {
 	return i.o.Secrets.Seal(i.head.Tenant, t.Name, c.Name, key, plain)
 }
 
-// value returns a written value as the database takes it. Its errors go behind the name of the
-// column.
+// value returns a written value in the form of the database. Its errors are written after the name
+// of the column.
 func (c Column) value(written []byte) (any, error) {
 	if string(written) == "null" {
 		return nil, nil
@@ -501,7 +501,7 @@ func (c Column) value(written []byte) (any, error) {
 	return text, nil
 }
 
-// unquoted returns the text of a JSON string, without the decoder if nothing in it is escaped.
+// unquoted returns the text of a JSON string. It uses the decoder only if the string has escapes.
 func unquoted(written []byte) (text string, err error) {
 	if n := len(written); n > 1 && written[0] == '"' && !bytes.ContainsRune(written, '\\') {
 		return string(written[1 : n-1]), nil
@@ -510,8 +510,8 @@ func unquoted(written []byte) (text string, err error) {
 	return text, err
 }
 
-// canonicalTime returns a time as both engines take it, and order it: others would stop what reads
-// the times of all tenants, such as the queue.
+// canonicalTime returns a time in the form in which both engines store and order it. Other forms
+// would break statements that read the times of all tenants, such as those of the queue.
 func canonicalTime(text string) (string, error) {
 	var t bunx.Time
 	if err := t.Scan(text); err != nil || t.Year() < 1 || t.Year() > 9999 {
@@ -542,7 +542,7 @@ func (i *Import) insert(t Table, rows [][]any) error {
 	return nil
 }
 
-// link makes rows of a table refer to others of it.
+// link sets the references of rows of a table to other rows of it.
 func (i *Import) link(t Table, rows [][]any) error {
 	query := fmt.Sprintf(`UPDATE %s SET %s = $1 WHERE tenant_id = $2 AND %s = $3`, t.Name, t.Self, t.Key[0])
 	return i.write(func(ctx context.Context, c bunx.Conn) error {

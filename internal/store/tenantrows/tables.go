@@ -1,5 +1,5 @@
-// Package tenantrows handles the rows of a tenant in all tables, whatever they are: it reads the
-// tables from the database's catalog, and counts, deletes, exports and imports the rows.
+// Package tenantrows handles the rows of a tenant in all tables. It reads the tables from the
+// database's catalog, and counts, deletes, exports and imports the rows.
 //
 // internal/store/tenants and the root import it.
 package tenantrows
@@ -17,11 +17,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Type is what a column holds. Both engines have the same columns, in types of their own.
+// Type is the type of a column. Both engines have the same columns, with different types.
 type Type string
 
-// The types of columns. SQLite has texts for times, which are known by the names of their columns,
-// and numbers for what is true or false.
+// The types of columns. SQLite stores times as texts, which are recognized by the names of their
+// columns, and booleans as numbers.
 const (
 	Text    Type = "text"
 	Integer Type = "integer"
@@ -39,30 +39,30 @@ type Column struct {
 // Table is a table with rows of tenants. Its first column is tenant_id.
 type Table struct {
 	Name    string
-	Columns []Column // but tenant_id
-	Key     []string // the columns of the primary key behind tenant_id
-	Self    string   // the column that refers to a row of the same table, "" for none
+	Columns []Column // without tenant_id
+	Key     []string // the columns of the primary key after tenant_id
+	Self    string   // the column that refers to a row of the same table, or ""
 	parents []string
 }
 
-// derived are tables whose rows the database makes itself, from those of others.
+// derived are tables whose rows the database creates from those of others.
 var derived = map[string][]string{
 	"tc_principals": {"tc_users", "tc_teams"}, "tc_totals": nil,
 	"tc_search_docs": nil, "tc_search_grams": nil,
 	"tc_search_lists": nil, "tc_search_noted": nil, "tc_search_segments": nil,
 }
 
-// Derived reports whether the database makes the rows of a table itself, from those of others.
+// Derived reports whether the database creates the rows of a table from those of others.
 func Derived(table string) bool {
 	_, made := derived[table]
 	return made
 }
 
-// behind are tables that come behind others without a foreign key: a schedule that is due makes
-// jobs, whose keys those of an import may have.
+// behind are tables that must follow others without a foreign key: a schedule that is due creates
+// jobs, and imported jobs may have their keys.
 var behind = map[string][]string{"tc_job_schedules": {"tc_jobs"}}
 
-// catalog are the statements that read one engine's.
+// catalog has the statements that read the catalog of one engine.
 type catalog struct{ columns, parents string }
 
 var onSQLite = catalog{
@@ -90,8 +90,8 @@ var types = map[string]Type{
 	"timestamptz": Time, "bytea": Bytes, "json": Text, "jsonb": Text,
 }
 
-// Tables returns the tables with rows of tenants but that of the tenants themselves, each behind
-// those that its foreign keys refer to.
+// Tables returns the tables with rows of tenants, except that of the tenants. Each follows those to
+// which its foreign keys refer.
 func Tables(ctx context.Context, db *bun.DB) ([]Table, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	from := onSQLite
@@ -135,7 +135,7 @@ func Tables(ctx context.Context, db *bun.DB) ([]Table, error) {
 
 type catalogColumn struct {
 	table, name, kind string
-	key               int // place in the primary key from 1 on, 0 for none
+	key               int // position in the primary key, from 1, or 0
 }
 
 // tables groups columns by table.
@@ -171,13 +171,13 @@ func tables(columns []catalogColumn) (all []Table, err error) {
 	}
 	for i := range all {
 		for n := range len(keys[all[i].Name]) {
-			all[i].Key = append(all[i].Key, keys[all[i].Name][n+2]) // behind tenant_id
+			all[i].Key = append(all[i].Key, keys[all[i].Name][n+2]) // after tenant_id
 		}
 	}
 	return all, nil
 }
 
-// ordered sorts tables so that each is behind its parents.
+// ordered sorts tables so that each follows its parents.
 func ordered(all []Table) (sorted []Table) {
 	done := map[string]bool{"tc_tenants": true}
 	for len(all) > 0 {
@@ -200,7 +200,7 @@ func ordered(all []Table) (sorted []Table) {
 	return sorted
 }
 
-// Count returns the number of rows that a tenant has in each of the tables. Those without one are
+// Count returns the number of rows that a tenant has in each of the tables. Tables without rows are
 // left out.
 func Count(ctx context.Context, db *bun.DB, tenant string, all []Table) (map[string]int, error) {
 	counts := map[string]int{}
@@ -216,18 +216,18 @@ func Count(ctx context.Context, db *bun.DB, tenant string, all []Table) (map[str
 	return counts, nil
 }
 
-// How many rows a step deletes: those with bytes are large.
+// The number of rows that a step deletes. Rows with bytes are large.
 const (
 	stepRows  = 500
 	stepBytes = 16
 )
 
-// Delete deletes the rows of a tenant in all tables, in steps that are transactions of their own,
-// those that others refer to last. It calls progress with the number of rows of each step. It may
-// be stopped and called again. It ends as soon as the tenant is not hidden as one that is being
-// deleted: another Delete has come to the end then, and the id may be that of a new tenant.
+// Delete deletes the rows of a tenant in all tables, in several transactions, those to which others
+// refer last. It calls progress with the number of rows of each step. It may be interrupted and
+// called again. It ends if the tenant is not hidden for deletion any more: another Delete has then
+// completed, and a new tenant may have the id.
 func Delete(ctx context.Context, db *bun.DB, tenant string, all []Table, progress func(rows int)) error {
-	for deleted := true; deleted; { // triggers, and what was under way, write again what was deleted
+	for deleted := true; deleted; { // triggers and running requests may write deleted rows again
 		deleted = false
 		for _, t := range slices.Backward(all) {
 			n, err := t.delete(ctx, db, tenant, deleting, progress)
@@ -240,7 +240,7 @@ func Delete(ctx context.Context, db *bun.DB, tenant string, all []Table, progres
 	return nil
 }
 
-// Why a tenant is hidden: the values of package tenants.
+// The reasons for which a tenant is hidden: the values of package tenants.
 const (
 	deleting  = "deleting"
 	importing = "importing"
@@ -253,19 +253,19 @@ func (t Table) delete(ctx context.Context, db *bun.DB, tenant, why string, progr
 		step = stepBytes
 	}
 	_, c := bunx.For(ctx, db, tenant)
-	some := func(where string) string { // of the rows
+	some := func(where string) string { // some of the rows
 		where += ` AND EXISTS (SELECT 1 FROM tc_tenants WHERE tenant_id = $1 AND hidden = $2)`
 		if c.Postgres() {
 			return ` WHERE ` + c.Some(t.Name, where, step)
 		}
-		key := strings.Join(t.Key, ", ") // not all tables have a rowid
+		key := strings.Join(t.Key, ", ") // some tables do not have a rowid
 		return fmt.Sprintf(
 			` WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s WHERE tenant_id = $1 AND %s LIMIT %d)`, key,
 			key, t.Name, where, step,
 		)
 	}
 	statements := []string{`DELETE FROM ` + t.Name + some("true")}
-	if t.Self != "" { // a row cannot go before those that refer to it
+	if t.Self != "" { // a row cannot be deleted before those that refer to it
 		statements = []string{
 			`UPDATE ` + t.Name + ` SET ` + t.Self + ` = NULL` + some(t.Self+" IS NOT NULL"), statements[0],
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestTablesAreTheSameOnBothEngines, but for what the indexes of texts are made of, and for what is
-// true or false.
+// TestTablesAreTheSameOnBothEngines: the tables are equal, except for those of text indexes and the
+// types of booleans.
 func TestTablesAreTheSameOnBothEngines(t *testing.T) {
 	is := is.New(t)
 	tables := func(open dbtest.Opener) map[string]map[string]tenantrows.Type {
@@ -33,7 +33,7 @@ func TestTablesAreTheSameOnBothEngines(t *testing.T) {
 	is.Equal(len(lite), len(postgres))
 	for table, types := range lite {
 		if !tenantrows.Derived(table) {
-			is.Equal(types, postgres[table]) // times, too
+			is.Equal(types, postgres[table]) // including times
 		}
 	}
 }

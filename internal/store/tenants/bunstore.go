@@ -26,7 +26,7 @@ type Store struct {
 	notifier bunx.Notifier
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit of an Update.
@@ -41,8 +41,8 @@ type row struct {
 	keyCheck string
 }
 
-// table has the columns of a tenant. Whoever reads knows its id; KeyCheck reads the key check, and
-// Reseal writes it.
+// table has the columns of a tenant. Readers pass its id. KeyCheck reads the key check, and Reseal
+// writes it.
 var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.ID }},
 	{Name: "name", Field: func(r *row) any { return &r.Name }},
@@ -74,7 +74,7 @@ func (f settingsField) Scan(src any) error {
 // Value implements driver.Valuer.
 func (f settingsField) Value() (driver.Value, error) { return encode(*f.s) }
 
-// settings is the JSON of the column of that name.
+// settings is the JSON form of the column of that name.
 type settings struct {
 	AI            ai       `json:"ai"`
 	Licenses      []string `json:"licenses"`
@@ -82,7 +82,7 @@ type settings struct {
 	DeployFrom    []source `json:"deployFrom"`
 }
 
-// source is written as the tenant's id when it names no user.
+// source is written as the tenant's id if it has no user.
 type source tenants.Source
 
 func (s source) MarshalJSON() ([]byte, error) {
@@ -147,8 +147,8 @@ func get(ctx context.Context, c bunx.Conn, id, lock string) (tenants.Tenant, err
 	return r.Tenant, nil
 }
 
-// lock keeps other writers from a tenant's row until the transaction ends. Inserts that refer to
-// the row go on, as they would not with FOR UPDATE.
+// lock locks a tenant's row against other writers until the transaction ends. Inserts that refer to
+// the row do not wait, as they would with FOR UPDATE.
 func lock(c bunx.Conn) string {
 	if c.Postgres() {
 		return " FOR NO KEY UPDATE"
@@ -292,7 +292,7 @@ func (s *Store) Forget(
 			continue
 		}
 		err := bunx.InTx(ctx, s.db, func(ctx context.Context) error {
-			if slices.Contains(targets, other) { // its row is locked then
+			if slices.Contains(targets, other) { // its row is locked in that case
 				if err := s.removeSource(ctx, other, id, at); err != nil {
 					return err
 				}
@@ -315,7 +315,8 @@ func (s *Store) Empty(ctx context.Context, id string, progress func(rows int)) e
 	return tenantrows.Delete(ctx, s.db, id, all, progress)
 }
 
-// Delete implements tenants.Store. What the tenant has got since Empty goes with its row.
+// Delete implements tenants.Store. Rows that the tenant has got since Empty are deleted with its
+// row.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	all, err := tenantrows.Tables(ctx, s.db)
 	if err != nil {
@@ -341,7 +342,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
 	var ids []string
-	for from := ""; ; { // one look into the index for each
+	for from := ""; ; { // one search of the index for each
 		var check, id string
 		err := c.One(ctx, "Tenant",
 			`SELECT key_check, tenant_id FROM tc_tenants WHERE hidden IS NULL AND key_check >= $1 `+
@@ -355,7 +356,7 @@ func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) 
 		}
 		ids = append(ids, id)
 		if from = check + "\x01"; len(check) >= beginning {
-			from = check[:beginning] + "\U0010ffff" // behind all texts that begin so
+			from = check[:beginning] + "\U0010ffff" // after all texts with this beginning
 		}
 	}
 }
@@ -380,8 +381,8 @@ func isFrom(source string) func(tenants.Source) bool {
 	return func(from tenants.Source) bool { return from.Tenant == source }
 }
 
-// removeSource removes a source from a tenant's DeployFrom. A deploy that is under way from there
-// ends first.
+// removeSource removes a source from a tenant's DeployFrom. It waits for a running deploy from the
+// source.
 func (s *Store) removeSource(ctx context.Context, tenant, source string, at time.Time) error {
 	_, err := s.Update(ctx, tenant, func(t *tenants.Tenant) error {
 		if from := slices.DeleteFunc(
@@ -391,7 +392,7 @@ func (s *Store) removeSource(ctx context.Context, tenant, source string, at time
 		}
 		return nil
 	})
-	if errs.CodeOf(err) == errs.NotFound { // it has been deleted meanwhile
+	if errs.CodeOf(err) == errs.NotFound { // it has been deleted since
 		return nil
 	}
 	return err

@@ -23,8 +23,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// testStore runs all checks. open returns a Store whose database has the tenants acme and evil
-// alone.
+// testStore runs all checks. open returns a Store whose database has only the tenants acme and
+// evil.
 func testStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 	for name, check := range map[string]func(*testing.T, tenants.Store){
 		"RoundTrip":            testRoundTrip,
@@ -83,7 +83,7 @@ func testRoundTrip(t *testing.T, s tenants.Store) {
 	is.NoErr(err)
 	is.Equal(got, want)
 
-	acme, err := s.Get(ctx, "acme") // settings '{}': what was left out has its default
+	acme, err := s.Get(ctx, "acme") // settings '{}': missing settings have their defaults
 	is.NoErr(err)
 	is.Equal(acme.Settings, want.Settings)
 }
@@ -103,7 +103,7 @@ func testIsolation(t *testing.T, s tenants.Store) {
 	_, err = s.Update(ctx, "evil", func(t *tenants.Tenant) error { t.Name = "x"; return nil })
 	is.NoErr(err)
 	n, err := s.Reseal(ctx, "evil", columns, func(old tenants.Secret) (string, error) {
-		is.Equal(old.Row, "evil") // sees nothing of another tenant
+		is.Equal(old.Row, "evil") // nothing of another tenant is visible
 		return "resealed", nil
 	})
 	is.NoErr(err)
@@ -143,14 +143,14 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(s.Forget(ctx, "new", tuesday, nil, func(context.Context, string) error { return fault }), fault)
 	acme, err := s.Get(ctx, "acme")
 	is.NoErr(err)
-	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is done by half
+	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is changed if it fails
 
 	var others []string
 	is.NoErr(s.Forget(ctx, "new", tuesday, []string{"new", "evil", "evil"}, func(
 		ctx context.Context, other string,
 	) error {
 		others = append(others, other)
-		t, err := s.Get(ctx, other) // in the transaction, when its DeployFrom has been changed
+		t, err := s.Get(ctx, other) // in the transaction, after its DeployFrom was changed
 		is.NoErr(err)
 		is.True(!slices.ContainsFunc(t.Settings.DeployFrom, func(f tenants.Source) bool { return f.Tenant == "new" }))
 		return nil
@@ -158,11 +158,11 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(others, []string{"acme", "evil"})
 	rows := 0
 	is.NoErr(s.Empty(ctx, "new", func(n int) { rows += n }))
-	is.True(rows > 0) // the database makes some with the tenant
+	is.True(rows > 0) // the database creates some with the tenant
 	is.NoErr(s.Delete(ctx, "new"))
 	acme, err = s.Get(ctx, "acme")
 	is.NoErr(err)
-	is.Equal(acme.Settings.DeployFrom, tenants.Sources("evil", "newer")) // no later tenant of that id has its right
+	is.Equal(acme.Settings.DeployFrom, tenants.Sources("evil", "newer")) // not for a later tenant with that id
 	is.Equal(acme.UpdatedAt, tuesday)
 	same, err := s.Get(ctx, "evil")
 	is.NoErr(err)
@@ -172,10 +172,10 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(errs.CodeOf(s.Delete(ctx, "new")), errs.NotFound)
 	ids, err := s.IDs(ctx)
 	is.NoErr(err)
-	is.Equal(ids, []string{"acme", "evil"}) // the others stay
+	is.Equal(ids, []string{"acme", "evil"}) // the others are kept
 }
 
-// testHidden: a hidden tenant is there for those alone who ask for it.
+// testHidden: a hidden tenant is found only by calls that request it.
 func testHidden(t *testing.T, s tenants.Store) {
 	is, ctx := is.New(t), t.Context()
 	is.NoErr(s.Insert(ctx, tenant("new"), "k1.new"))
@@ -190,7 +190,7 @@ func testHidden(t *testing.T, s tenants.Store) {
 
 	is.NoErr(s.Hide(ctx, "new", tenants.Importing, monday))
 	is.NoErr(s.Hide(ctx, "new", tenants.Importing, tuesday))
-	is.Equal(errs.CodeOf(s.Hide(ctx, "new", tenants.Deleting, tuesday)), errs.NotFound) // it is for another reason
+	is.Equal(errs.CodeOf(s.Hide(ctx, "new", tenants.Deleting, tuesday)), errs.NotFound) // the reason is another one
 	why, at, err := s.Hidden(ctx, "new")
 	is.NoErr(err)
 	is.Equal(why, tenants.Importing)
@@ -215,7 +215,7 @@ func testHidden(t *testing.T, s tenants.Store) {
 	is.Equal(errs.CodeOf(s.Insert(ctx, tenant("new"), "x")), errs.Conflict)
 
 	for _, was := range []tenants.Hidden{tenants.Importing, tenants.Deleting} {
-		// another reason or time than that of the tenant
+		// a reason or time other than that of the tenant
 		since := map[tenants.Hidden]time.Time{tenants.Importing: monday, tenants.Deleting: tuesday}[was]
 		is.Equal(errs.CodeOf(s.Rehide(ctx, "new", was, since, tenants.Deleting, tuesday)), errs.NotFound)
 		is.Equal(errs.CodeOf(s.Show(ctx, "new", was, since)), errs.NotFound)
@@ -317,5 +317,5 @@ func testReseal(t *testing.T, s tenants.Store) {
 	is.Equal(check, "fresh")
 	got, err := s.Get(ctx, "new")
 	is.NoErr(err)
-	is.Equal(got, tenant("new")) // the rest stays, UpdatedAt too
+	is.Equal(got, tenant("new")) // nothing else changes, nor does UpdatedAt
 }

@@ -22,16 +22,16 @@ import (
 // Store implements webhooks.Store.
 type Store struct{ db *bun.DB }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 const noun = "Invocation"
 
-// batch is how many invocations are written with one statement.
+// batch is the number of invocations that one statement writes.
 const batch = 500
 
-// Record implements webhooks.Store. The text of the statements is the same for any number of rows.
-// Days are written in the order of their keys, so that two at once do not deadlock.
+// Record implements webhooks.Store. The text of the statements does not depend on the number of
+// rows. Days are written in the order of their keys, so that concurrent calls do not deadlock.
 func (s *Store) Record(ctx context.Context, tenant string, all []webhooks.Entry) error {
 	if len(all) == 0 {
 		return nil
@@ -104,8 +104,7 @@ func insertInvocations(c bunx.Conn) string {
 			error = excluded.error, logs = excluded.logs, logs_dropped = excluded.logs_dropped`
 }
 
-// parsedOnce makes PostgreSQL parse an argument of Among once, not anew for each column of each
-// row.
+// parsedOnce makes PostgreSQL parse an argument of Among once, and not for each column of each row.
 func parsedOnce(c bunx.Conn, among string) string {
 	if !c.Postgres() {
 		return among
@@ -188,8 +187,8 @@ const (
 	daysOfRoute = sums + ` AND method = $4 AND path = $5 GROUP BY day ORDER BY day`
 )
 
-// args returns the arguments of a statement, with those of a filter, and which of two statements it
-// is.
+// args returns the arguments of a statement, with those of a filter, and the one of two statements
+// that applies.
 func args(f webhooks.Filter, all, ofRoute string, front ...any) (string, []any) {
 	if f == (webhooks.Filter{}) {
 		return all, front
@@ -211,7 +210,7 @@ func (s *Store) Recent(
 	return all, bunx.Err(err, noun)
 }
 
-// scan reads the columns, and more.
+// scan reads the columns of an invocation, and further ones into more.
 func scan(from interface{ Scan(...any) error }, v *webhooks.Invocation, more ...any) error {
 	var took int64
 	err := from.Scan(append([]any{

@@ -46,7 +46,7 @@ func testStore(t *testing.T, open func(t *testing.T) webhooks.Store) {
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
-// call is the nth call of an app, of a route.
+// call returns the nth call of a route of an app.
 func call(n int, app, method, path string) webhooks.Entry {
 	return webhooks.Entry{
 		Invocation: webhooks.Invocation{
@@ -108,8 +108,8 @@ func testRoundTrip(t *testing.T, s webhooks.Store) {
 	is.NoErr(s.Record(ctx, "acme", nil))
 }
 
-// testAgain: what is learned later of a call overwrites its invocation, and adds to the numbers
-// what is new.
+// testAgain: a later record of a call overwrites its invocation, and adds only the difference to
+// the numbers.
 func testAgain(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
 	early := call(1, "a", "POST", "/x")
@@ -148,7 +148,7 @@ func testFilters(t *testing.T, s webhooks.Store) {
 	is.Equal(len(all), 2)
 }
 
-// testAreas: calls of server routes are apart, and no numbers.
+// testAreas: calls of server routes are stored separately and not counted.
 func testAreas(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
 	served := call(2, "a", "POST", "/x")
@@ -194,7 +194,7 @@ func testDays(t *testing.T, s webhooks.Store) {
 		Duration: time.Second + time.Millisecond,
 	}})
 	is.Equal(len(days(webhooks.Filter{Method: "POST", Path: "/nowhere"}, "")), 0)
-	is.Equal(ids(t, s, "acme", "a", webhooks.Filter{}), "5 4 2 1") // what is only counted is no row
+	is.Equal(ids(t, s, "acme", "a", webhooks.Filter{}), "5 4 2 1") // a call that is only counted has no row
 	n, err := s.Calls(ctx, "acme", []string{"a", "b", "c"})
 	is.NoErr(err)
 	is.Equal(n, 15)
@@ -203,7 +203,7 @@ func testDays(t *testing.T, s webhooks.Store) {
 	is.Equal(n, 0)
 }
 
-// testMany: more than fit into one statement.
+// testMany: more entries than fit one statement.
 func testMany(t *testing.T, s webhooks.Store) {
 	is := is.New(t)
 	all := make([]webhooks.Entry, 1201)
@@ -272,7 +272,7 @@ func testUnknownTenant(t *testing.T, s webhooks.Store) {
 	)
 }
 
-// keep keeps a request of some bytes.
+// keep stores a request of some bytes.
 func keep(t *testing.T, s webhooks.Store, tenant, app string, n, size int) webhooks.Kept {
 	t.Helper()
 	k := webhooks.Kept{
@@ -286,7 +286,7 @@ func keep(t *testing.T, s webhooks.Store, tenant, app string, n, size int) webho
 	return k
 }
 
-// testRequests: the oldest requests of an app make room for the others.
+// testRequests: the oldest requests of an app are removed for newer ones.
 func testRequests(t *testing.T, s webhooks.Store) {
 	is, ctx := is.New(t), t.Context()
 	first := keep(t, s, "acme", "a", 1, 10)
@@ -311,17 +311,17 @@ func testRequests(t *testing.T, s webhooks.Store) {
 	keep(t, s, "acme", "a", 5, 80)
 	is.Equal(kept(), "45") // of at most 100 bytes
 	keep(t, s, "acme", "a", 6, 500)
-	is.Equal(kept(), "6") // the newest stays
+	is.Equal(kept(), "6") // the newest is kept
 	_, err = s.Kept(ctx, "acme", "b", id(9))
 	is.NoErr(err)
 	_, err = s.Kept(ctx, "acme", "b", id(6))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.NoErr(s.Wait(ctx, "acme", "a", id(6), 1, 500))
 	keep(t, s, "acme", "a", 7, 20)
-	is.Equal(kept(), "67")                                                            // what waits stays
-	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(7), 1, 1000)), errs.Unavailable) // one does
+	is.Equal(kept(), "67")                                                            // waiting requests are kept
+	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(7), 1, 1000)), errs.Unavailable) // one request waits
 	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(7), 2, 519)), errs.Unavailable)  // of 500 bytes
-	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(5), 3, 1000)), errs.Unavailable) // it is gone
+	is.Equal(errs.CodeOf(s.Wait(ctx, "acme", "a", id(5), 3, 1000)), errs.Unavailable) // it was removed
 	is.Equal(errs.CodeOf(s.Wait(ctx, "evil", "a", id(7), 3, 1000)), errs.Unavailable)
 	is.NoErr(s.Waited(ctx, "evil", "a", id(6)))
 	keep(t, s, "acme", "a", 8, 90)

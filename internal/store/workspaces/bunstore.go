@@ -1,4 +1,4 @@
-// Package bunstore stores which workspaces there are in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores the list of workspaces in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -22,7 +22,7 @@ type Store struct {
 
 var _ workspaces.Store = (*Store)(nil)
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must exist: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{
 		db:        db,
