@@ -1,5 +1,5 @@
-// Package certs reads certificates that administrators write into a configuration, and explains in
-// their words why TLS with a server fails. Drivers of domains import it.
+// Package certs reads certificates that administrators write into a configuration, and explains to
+// them why TLS with a server fails. Drivers of domains import it.
 package certs
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// MaxBytes is the longest text of certificates.
+// MaxBytes is the most bytes of the text of certificates.
 const MaxBytes = 256 << 10
 
-// Trusted are the certificates of servers, or of authorities, that a configuration trusts beside
-// those of the system.
+// Trusted are the certificates of servers, or of authorities, that a configuration trusts in
+// addition to those of the system.
 type Trusted struct {
-	Pool *x509.CertPool // with those of the system; nil stands for these alone
-	DER  []string       // of the configuration
+	Pool *x509.CertPool // with those of the system; nil: only those
+	DER  []string       // those of the configuration
 }
 
 // Lacks reports whether other has a certificate that t does not have.
@@ -40,9 +40,9 @@ func (t Trusted) Lacks(other Trusted) bool {
 	return false
 }
 
-// Transport returns next, which is http.DefaultTransport if nil, and where t has certificates of
-// its own a transport that trusts them, too. member is the one of the configuration that has them.
-// It returns errs.Invalid if next cannot be told which certificates to trust.
+// Transport returns next, or http.DefaultTransport if next is nil. If t has certificates, it
+// returns a copy of it that also trusts them. member is the member of the configuration that has
+// the certificates. It returns errs.Invalid if next is of a type that cannot be copied.
 func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTripper, error) {
 	if next == nil {
 		next = http.DefaultTransport
@@ -62,17 +62,17 @@ func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTri
 		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	own.TLSClientConfig.RootCAs = t.Pool
-	own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
+	own.DisableKeepAlives = true // the connections of a realm that is dropped are never closed
 	return own, nil
 }
 
-// block matches one PEM block, also if its lines are indented or were joined to one.
+// block matches one PEM block, even if its lines are indented or joined.
 var block = regexp.MustCompile(`-----BEGIN ([A-Z0-9 ]+)-----([^-]*)(-----END ([A-Z0-9 ]+)-----)?`)
 
-// Read reads the certificates in the text of a member of a configuration, in PEM. Other text around
-// them, such as comments, "Bag Attributes", a byte order mark, and indented or joined lines do not
-// matter. "" has none. It returns errs.Invalid, with a message that begins with the name of the
-// member.
+// Read reads the PEM certificates in the text of a member of a configuration. It ignores other text
+// around them, such as comments, "Bag Attributes" and a byte order mark, and accepts indented or
+// joined lines. It returns the zero Trusted for "". It returns errs.Invalid, with a message that
+// begins with the name of the member.
 func Read(member, text string) (Trusted, error) {
 	if text == "" {
 		return Trusted{}, nil
@@ -81,7 +81,7 @@ func Read(member, text string) (Trusted, error) {
 		return Trusted{}, errs.New(errs.Invalid, "%s must be of at most %d bytes", member, MaxBytes)
 	}
 	pool, err := x509.SystemCertPool()
-	if err != nil { // the system has none
+	if err != nil { // the system does not have any
 		pool = x509.NewCertPool()
 	}
 	all := Trusted{Pool: pool}
@@ -101,7 +101,7 @@ func Read(member, text string) (Trusted, error) {
 				member, kind,
 			)
 		case kind != "CERTIFICATE" && kind != "X509 CERTIFICATE":
-			continue // parameters, lists of revoked certificates
+			continue // parameters, revocation lists
 		}
 		nth := strconv.Itoa(len(all.DER) + 1)
 		der, err := base64.StdEncoding.DecodeString(base64Only.Replace(strings.Join(strings.Fields(body), "")))
@@ -134,11 +134,11 @@ func Read(member, text string) (Trusted, error) {
 	return all, nil
 }
 
-// base64Only removes what copies from JSON and from Windows leave behind.
+// base64Only removes remains of copies from JSON and from Windows.
 var base64Only = strings.NewReplacer(`\r`, "", `\n`, "", "\ufeff", "")
 
-// hasNegativeSerial reports whether a certificate that cannot be parsed has a serial number below
-// zero.
+// hasNegativeSerial reports whether a certificate that cannot be parsed has a negative serial
+// number.
 func hasNegativeSerial(der []byte) bool {
 	var outer struct{ TBS, Algorithm, Signature asn1.RawValue }
 	if _, err := asn1.Unmarshal(der, &outer); err != nil {

@@ -33,7 +33,7 @@ func (m made) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: m.der}))
 }
 
-// issue makes a certificate; by is the authority, nil for the certificate itself.
+// issue makes a certificate. by is the authority; nil: it is self-signed.
 func issue(t *testing.T, by *made, change func(*x509.Certificate)) made {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,8 +62,8 @@ func authority(t *testing.T) made {
 	})
 }
 
-// negative returns a certificate with the serial number -7. No library makes one: its signature is
-// of another text, which a parser does not look at.
+// negative returns a certificate with the serial number -7. Libraries do not make such a
+// certificate. Its signature does not match, which a parser does not check.
 func negative(t *testing.T) made {
 	m := issue(t, nil, nil)
 	at := strings.Index(string(m.der), "\x02\x01\x07") // INTEGER 7
@@ -140,7 +140,7 @@ func TestLacks(t *testing.T) {
 	is.True(Trusted{}.Lacks(a))
 }
 
-// handshake returns the error of a client that connects to host, where a server has a certificate.
+// handshake returns the error of a client that connects to host with the certificate of a server.
 func handshake(t *testing.T, server *tls.Config, client *tls.Config) error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -164,7 +164,7 @@ func handshake(t *testing.T, server *tls.Config, client *tls.Config) error {
 	return tls.Client(raw, client).Handshake()
 }
 
-// TestExplain makes each mistake with a real handshake, so that a change of Go's own texts is
+// TestExplain causes each error with a real handshake, so that a change of Go's error texts is
 // noticed.
 func TestExplain(t *testing.T) {
 	ca := authority(t)
@@ -260,7 +260,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainBounds: what a server writes into its certificate is quoted and short.
+// TestExplainBounds: texts of a server's certificate are quoted and short.
 func TestExplainBounds(t *testing.T) {
 	is := is.New(t)
 	ca := authority(t)
@@ -305,7 +305,7 @@ func TestTransport(t *testing.T) {
 		is.NoErr(ask(way))
 		is.True(!way.(*http.Transport).TLSClientConfig.InsecureSkipVerify)
 	}
-	is.True(host.TLSClientConfig == nil || host.TLSClientConfig.RootCAs == nil) // the host's own stays as it is
+	is.True(host.TLSClientConfig == nil || host.TLSClientConfig.RootCAs == nil) // the host's is not changed
 	none, err := Trusted{}.Transport(nil, "caCert")
 	is.NoErr(err)
 	is.True(ask(none) != nil)

@@ -15,10 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
-// Explain returns why TLS with a server failed and what its administrator can do, in words that
-// follow a colon and end without a period; "" if err is not about TLS, such as a connection that
-// the server refuses. Connections that this service denies are explained, too. Texts of
-// certificates in it are quoted and short.
+// Explain returns why TLS with a server failed and what its administrator can do. The text follows
+// a colon and ends without a period. It is "" if err is not about TLS, such as a refused
+// connection. Explain also explains connections that this service denies. Texts of certificates are
+// quoted and shortened.
 func Explain(err error) string {
 	if errors.Is(err, egress.ErrDenied) {
 		return "connections to its address are denied: " + egress.Remedy
@@ -42,7 +42,7 @@ func Explain(err error) string {
 	if err == nil {
 		return ""
 	}
-	switch text := err.Error(); { // crypto/tls has these as texts alone
+	switch text := err.Error(); { // crypto/tls has these only as texts
 	case strings.Contains(text, "negative serial number"):
 		return "the server's certificate has a negative serial number, which RFC 5280 forbids and Go does not read. " +
 			"Issue it again with a positive one (openssl: -set_serial or -CAcreateserial; Windows: a new request " +

@@ -1,5 +1,5 @@
-// Package egress makes connections to addresses that tenants configure, and keeps them out of
-// networks that the operator names. The root imports it.
+// Package egress connects to addresses that tenants configure, but not to networks that the
+// operator denies. The root imports it.
 package egress
 
 import (
@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// ErrDenied is what errors of connections to denied networks wrap.
+// ErrDenied is wrapped by the errors of connections to denied networks.
 var ErrDenied = errors.New("denied by configuration")
 
-// Remedy is what the operator does about a denied network, in words that follow a colon and end
-// without a period.
+// Remedy tells what the operator can do about a denied network. It follows a colon and ends without
+// a period.
 const Remedy = "the operator of this server names the networks that it may connect to in TENANTCONTENT_ALLOW_NETWORKS"
 
-// Default returns the networks where clouds hand out a machine's own credentials: those of one
-// link, as at 169.254.169.254, and the one address that a cloud has for that in IPv6.
+// Default returns the networks in which clouds serve the credentials of a machine: the link-local
+// networks, as for 169.254.169.254, and the address that a cloud uses in IPv6.
 func Default() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"),
@@ -32,26 +32,25 @@ func Default() []netip.Prefix {
 	}
 }
 
-// Local returns Default and the networks of this machine itself: where nothing is that tenants
-// configure, unless the operator allows it.
+// Local returns Default and the loopback networks, in which tenants may not configure addresses
+// unless the operator allows it.
 func Local() []netip.Prefix { return append(Default(), Loopback()...) }
 
-// Loopback returns the networks of this machine itself.
+// Loopback returns the networks of this machine.
 func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// Denials returns the networks that are denied: some base, but for allowed networks, and denied
-// ones in any case.
+// Denials returns the denied networks: those of base that are not in allow, and all of deny.
 func Denials(base, allow, deny []netip.Prefix) []netip.Prefix {
 	return append(Except(base, allow), deny...)
 }
 
-// nat64 are the addresses behind which a gateway reaches IPv4.
+// nat64 are the addresses with which a gateway reaches IPv4.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// forms returns the addresses that one stands for: itself, as IPv4 where it is one in another form,
-// and the loopback addresses for an unspecified one (0.0.0.0, ::), where a connection ends at this
+// forms returns the addresses that are equivalent to ip: ip itself, its IPv4 form if it has one,
+// and the loopback addresses for an unspecified address (0.0.0.0, ::), which connects to this
 // machine.
 func forms(ip netip.Addr) []netip.Addr {
 	ip = ip.Unmap()
@@ -65,7 +64,7 @@ func forms(ip netip.Addr) []netip.Addr {
 	return []netip.Addr{ip}
 }
 
-// networks are those that are denied.
+// networks are denied networks.
 type networks []netip.Prefix
 
 func newNetworks(denied []netip.Prefix) networks {
@@ -78,9 +77,9 @@ func newNetworks(denied []netip.Prefix) networks {
 	return out
 }
 
-// Denied returns a function that reports, without a connection, whether Dialer and Client never
-// connect to the host of a URL: whether it is an address in one of the denied networks. What a name
-// would be resolved to is not known, nor where a proxy connects to.
+// Denied returns a function that reports whether the host of a URL is an address in one of the
+// denied networks, to which Dialer and Client never connect. It makes no connection. It does not
+// resolve names, and does not know where a proxy connects to.
 func Denied(denied []netip.Prefix) func(address string) bool {
 	out := newNetworks(denied)
 	return func(address string) bool {
@@ -112,9 +111,9 @@ func (denied networks) check(ip netip.Addr) error {
 	return nil
 }
 
-// Dialer makes a dialer that connects to no address in the denied networks. It checks the address
-// that a name has been resolved to, at the moment of the connection. An unspecified address, such
-// as 0.0.0.0, counts as a loopback address.
+// Dialer returns a dialer that does not connect to addresses in the denied networks. It checks the
+// resolved address at the time of the connection. An unspecified address, such as 0.0.0.0, counts
+// as a loopback address.
 func Dialer(denied []netip.Prefix) *net.Dialer {
 	out := newNetworks(denied)
 	return &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -123,7 +122,7 @@ func Dialer(denied []netip.Prefix) *net.Dialer {
 			return err
 		}
 		host, _, _ = strings.Cut(host, "%")
-		ip := netip.IPv4Unspecified() // no host is this machine, too
+		ip := netip.IPv4Unspecified() // no host means this machine, too
 		if host != "" {
 			ip, err = netip.ParseAddr(host)
 		}
@@ -134,8 +133,8 @@ func Dialer(denied []netip.Prefix) *net.Dialer {
 	}}
 }
 
-// Client makes an HTTP client that connects as Dialer does. Through a proxy, which the environment
-// may name as http.ProxyFromEnvironment says, it is the proxy that decides where connections go.
+// Client returns an HTTP client that connects as Dialer does. Through a proxy of
+// http.ProxyFromEnvironment, the proxy decides where it connects to.
 func Client(denied []netip.Prefix) *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -145,8 +144,8 @@ func Client(denied []netip.Prefix) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Private returns Default and the networks that are not of the internet: of one machine, of one
-// organization, and those that lead to IPv4 addresses within IPv6 ones or to many machines at once.
+// Private returns Default and the networks that are not part of the internet: loopback and private
+// networks, IPv6 networks that contain IPv4 addresses, and multicast.
 func Private() []netip.Prefix {
 	out := Default()
 	for _, network := range []string{
@@ -159,7 +158,7 @@ func Private() []netip.Prefix {
 	return out
 }
 
-// Except returns networks without the addresses in others.
+// Except returns the networks in all without the addresses in others.
 func Except(all, others []netip.Prefix) []netip.Prefix {
 	out := newNetworks(all)
 	for _, other := range newNetworks(others) {

@@ -28,7 +28,7 @@ func TestDialer(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "127.1.2.3"} {
 		_, err := egress.Dialer(loopback).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 		is.True(err != nil)
-		is.True(strings.Contains(err.Error(), "denied by configuration")) // and not refused by the other side
+		is.True(strings.Contains(err.Error(), "denied by configuration")) // not refused by the other side
 	}
 	for _, host := range []string{
 		"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0", "::1", "::ffff:127.0.0.1%lo", "64:ff9b::",
@@ -55,7 +55,7 @@ func TestDialer(t *testing.T) {
 	}
 }
 
-// TestDenied: what is known of an address without a connection.
+// TestDenied: what Denied reports without a connection.
 func TestDenied(t *testing.T) {
 	denied := egress.Denied(loopback)
 	for address, want := range map[string]bool{
@@ -87,7 +87,7 @@ func TestClient(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "denied by configuration"))
 }
 
-// TestExcept: what is left of networks without others, and that it is as small as it can be.
+// TestExcept: Except returns the remaining addresses in as few networks as possible.
 func TestExcept(t *testing.T) {
 	is := is.New(t)
 	parse := func(all ...string) (out []netip.Prefix) {

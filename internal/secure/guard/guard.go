@@ -1,8 +1,8 @@
-// Package guard carries the condition of a conditional write to the store that makes it, and
-// computes the versions of rows that such conditions name.
+// Package guard passes the condition of a conditional write to the store, and computes the versions
+// of rows in such conditions.
 //
-// httpapi sets a guard from the headers If-Match and If-None-Match; a store checks it after it has
-// locked the row, so that of several writers with the same version one wins. Nouns compute
+// httpapi makes a guard from the headers If-Match and If-None-Match. A store checks it after it has
+// locked the row, so that of several writers with the same version one succeeds. Nouns compute
 // versions.
 package guard
 
@@ -21,7 +21,7 @@ import (
 type Guard struct {
 	Row     string // name of the noun whose row is written, such as "color"
 	Fits    func(version string, exists bool) bool
-	checked bool // a row has been found to meet the condition
+	checked bool // a row has met the condition
 }
 
 type key struct{}
@@ -29,7 +29,7 @@ type key struct{}
 // With returns a context that carries g.
 func With(ctx context.Context, g *Guard) context.Context { return context.WithValue(ctx, key{}, g) }
 
-// Of returns the guard of a write to a row of a noun, nil if it has none.
+// Of returns the guard of a write to a row of a noun, or nil.
 func Of(ctx context.Context, row string) *Guard {
 	g, _ := ctx.Value(key{}).(*Guard)
 	if g == nil || g.checked || g.Row != row {
@@ -38,12 +38,12 @@ func Of(ctx context.Context, row string) *Guard {
 	return g
 }
 
-// Versioned is a row that has a version.
+// Versioned is a row with a version.
 type Versioned interface{ Version() string }
 
-// Check checks the guard in ctx against the row as it is before the write. The caller has locked
-// the row. Without a guard for rows of this noun it does nothing. It returns errs.Stale if the
-// condition does not hold.
+// Check checks the guard in ctx against the row before the write. The caller must have locked the
+// row. Without a guard for rows of this noun Check returns nil. It returns errs.Stale if the
+// condition is not met.
 func Check(ctx context.Context, row string, v Versioned) error {
 	g := Of(ctx, row)
 	if g == nil {
@@ -52,8 +52,8 @@ func Check(ctx context.Context, row string, v Versioned) error {
 	return g.check(v.Version(), true)
 }
 
-// Missing checks the guard against a row that does not exist. It returns nil if the guard has been
-// checked already.
+// Missing checks the guard against a row that does not exist. It returns nil if a row has already
+// met the condition.
 func (g *Guard) Missing() error {
 	if g == nil || g.checked {
 		return nil
@@ -69,16 +69,16 @@ func (g *Guard) check(version string, exists bool) error {
 	return nil
 }
 
-// Stale returns the error of a write whose condition does not hold.
+// Stale returns the error of a write whose condition is not met.
 func Stale() error {
 	return errs.New(errs.Stale, "The resource is not as the headers If-Match and If-None-Match demand: read it again.")
 }
 
-// long is how many bytes a part of a version may have before it is hashed by itself, so that it is
+// long is the number of bytes from which a part of a version is hashed separately, so that it is
 // not copied.
 const long = 1 << 10
 
-// Version returns the version of a row made of these fields: strings, bools, ints, times, JSON,
+// Version returns the version of a row with the given fields: strings, bools, ints, times, JSON,
 // pointers to strings and to times, and lists of strings. Rows that differ in a field have
 // different versions.
 func Version(fields ...any) string {

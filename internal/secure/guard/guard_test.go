@@ -28,9 +28,9 @@ func TestCheck(t *testing.T) {
 	g, guarded := with()
 	is.NoErr(guard.Check(guarded, "bundle", row("2"))) // of another noun
 	is.Equal(errs.CodeOf(guard.Check(guarded, "color", row("2"))), errs.Stale)
-	is.Equal(errs.CodeOf(g.Missing()), errs.Stale) // nothing was found to fit
+	is.Equal(errs.CodeOf(g.Missing()), errs.Stale) // no row has met the condition
 	is.NoErr(guard.Check(guarded, "color", row("1")))
-	is.NoErr(guard.Check(guarded, "color", row("2"))) // the first row counts
+	is.NoErr(guard.Check(guarded, "color", row("2"))) // the first row is decisive
 	is.NoErr(g.Missing())
 	is.Equal(guard.Of(guarded, "color"), nil)
 }
@@ -52,7 +52,7 @@ func TestVersionTellsFieldsApart(t *testing.T) {
 	for name, fields := range all {
 		v := guard.Version(fields...)
 		is.Equal(len(v), 16)
-		is.Equal(v, guard.Version(fields...)) // the same for the same
+		is.Equal(v, guard.Version(fields...)) // equal for equal fields
 		if other := seen[v]; other != "" {
 			t.Errorf("%s and %s have the same version", name, other)
 		}

@@ -15,9 +15,9 @@ import (
 
 const maxFile = 64 << 10
 
-// LoadOrCreate reads the ring of a file. A missing file is made with one new key, for its owner
-// alone, whole or not at all: processes that start at once end with the same key. Errors:
-// errs.Invalid for a file that others can read or that holds no ring.
+// LoadOrCreate reads the ring in a file. A missing file is created with one new key, readable only
+// by its owner. It is created atomically: processes that start at the same time use the same key.
+// It returns errs.Invalid if others can read the file or it does not contain a ring.
 func LoadOrCreate(path string) (*Ring, error) {
 	r, err := load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func LoadOrCreate(path string) (*Ring, error) {
 	return load(path)
 }
 
-// Rotate puts a new key before the others. Errors: errs.Conflict while another Rotate or Retire
+// Rotate puts a new key before the others. It returns errs.Conflict while another Rotate or Retire
 // runs.
 func Rotate(path string) (*Ring, error) {
 	return replace(path, func(r *Ring) (*Ring, error) {
@@ -37,8 +37,8 @@ func Rotate(path string) (*Ring, error) {
 	})
 }
 
-// Retire removes all keys but the first: what is still sealed under them is lost. Errors:
-// errs.Conflict as Rotate.
+// Retire removes all keys but the first. Values that are still sealed with the other keys are lost.
+// It returns errs.Conflict as Rotate does.
 func Retire(path string) error {
 	_, err := replace(path, func(r *Ring) (*Ring, error) { return &Ring{keys: r.keys[:1]}, nil })
 	return err
@@ -70,8 +70,8 @@ func load(path string) (*Ring, error) {
 	return r, nil
 }
 
-// create makes the file with one new key. Errors: fs.ErrExist when it is there. A link, unlike a
-// rename, replaces nothing.
+// create creates the file with one new key. It returns fs.ErrExist if the file exists. It makes a
+// link, which, unlike a rename, does not replace a file.
 func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -90,8 +90,8 @@ func create(path string) error {
 	return syncFolder(path)
 }
 
-// replace puts another ring into the file. The new file's name is also the lock: it cannot be made
-// twice.
+// replace replaces the ring in the file. The name of the new file is also the lock, because it
+// cannot be created twice.
 func replace(path string, edit func(*Ring) (*Ring, error)) (*Ring, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func rewrite(f *os.File, path string, edit func(*Ring) (*Ring, error)) (*Ring, e
 	return r, write(f, r.text())
 }
 
-// write puts text into the file, to stay there also when the machine stops.
+// write writes text to the file and syncs it, so that it survives a crash of the machine.
 func write(f *os.File, text string) error {
 	_, err := f.WriteString(text)
 	if err == nil {
@@ -142,7 +142,7 @@ func write(f *os.File, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// text returns the keys as the file holds them, a line each.
+// text returns the keys in the form of the file, one on each line.
 func (r *Ring) text() string {
 	var b strings.Builder
 	for _, k := range r.keys {

@@ -18,13 +18,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 )
 
-// TestMain is also the other process of TestProcessesAgree.
+// TestMain also runs the other process of TestProcessesAgree.
 func TestMain(m *testing.M) {
 	path := os.Getenv("KEYRING_TEST_LOAD")
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	_, _ = os.Stdin.Read(make([]byte, 1)) // the end of the pipe is the start
+	_, _ = os.Stdin.Read(make([]byte, 1)) // it starts when the pipe is closed
 	r, err := keyring.LoadOrCreate(path)
 	fmt.Println(r, err)
 }
@@ -51,7 +51,7 @@ func TestProcessesAgree(t *testing.T) {
 		}
 		is.Equal(out[0].String(), out[1].String())
 		is.True(strings.HasSuffix(out[0].String(), ") <nil>\n"))
-		is.Equal(names(t, filepath.Dir(path)), []string{"keys"}) // nothing is left behind
+		is.Equal(names(t, filepath.Dir(path)), []string{"keys"}) // no other file remains
 	}
 }
 
@@ -163,7 +163,7 @@ func TestRotateAndRetire(t *testing.T) {
 	is.Equal(names(t, filepath.Dir(path)), []string{"keys"})
 }
 
-// TestRotateThroughLink keeps the link and its target.
+// TestRotateThroughLink: the link and its target are kept.
 func TestRotateThroughLink(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	path, link := filepath.Join(dir, "keys"), filepath.Join(dir, "link")
@@ -177,10 +177,11 @@ func TestRotateThroughLink(t *testing.T) {
 	is.Equal(got.String(), want.String())
 }
 
-// TestRotateKeepsOwner matters when root rotates the keys of a server that runs as another user.
+// TestRotateKeepsOwner: the owner of the file does not change when root rotates the keys of a
+// server that runs as another user.
 func TestRotateKeepsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // only root can give files away
+		return // only root can change owners
 	}
 	is, path := is.New(t), filepath.Join(t.TempDir(), "keys")
 	_, err := keyring.LoadOrCreate(path)
@@ -193,7 +194,7 @@ func TestRotateKeepsOwner(t *testing.T) {
 	is.True(strings.Contains(fmt.Sprintf("%+v", info.Sys()), "Uid:65534 Gid:65534"))
 }
 
-// TestRotationsAtOnce lose no key: each one that succeeds is in the file.
+// TestRotationsAtOnce: concurrent rotations lose no key; each successful one is in the file.
 func TestRotationsAtOnce(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "keys")
 	_, err := keyring.LoadOrCreate(path)
@@ -221,7 +222,8 @@ func TestRotationsAtOnce(t *testing.T) {
 	}
 }
 
-// TestCutShortRotation leaves the ring as it was, and says what to do.
+// TestCutShortRotation: an interrupted rotation does not change the ring, and the error of the next
+// one says what to do.
 func TestCutShortRotation(t *testing.T) {
 	is, path := is.New(t), filepath.Join(t.TempDir(), "keys")
 	before, err := keyring.LoadOrCreate(path)

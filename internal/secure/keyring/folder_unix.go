@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// syncFolder makes a new name in the file's folder stay also when the machine stops.
+// syncFolder syncs the file's directory, so that a new name in it survives a crash of the machine.
 func syncFolder(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -18,8 +18,8 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// keepOwner makes the owner of f that of the file at path, so that a command of root leaves the
-// server able to read its keys.
+// keepOwner gives f the owner of the file at path, so that the server can read its keys after a
+// command of root.
 func keepOwner(f *os.File, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

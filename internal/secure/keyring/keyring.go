@@ -1,10 +1,10 @@
-// Package keyring encrypts secrets at rest: it seals a column's value under a key of the host,
+// Package keyring encrypts secrets at rest. It seals the value of a column with a key of the host,
 // bound to the place where the value is stored, and opens it only there.
 //
-// A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM
-// under a key that HKDF derives from one of the ring's keys and the tenant; tenant, table, column
-// and row are additional data. The first key of the ring seals and all open, so keys change in
-// three steps: Rotate, seal everything again, Retire.
+// A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM with
+// a key that HKDF derives from one of the ring's keys and the tenant. Tenant, table, column and row
+// are additional data. The first key of the ring seals and all open, so keys are changed in three
+// steps: Rotate, seal everything again, Retire.
 //
 // Stores with secrets, the root and cmd import it.
 package keyring
@@ -31,19 +31,20 @@ const (
 	keySize = 32
 )
 
-// Ring is a list of keys, never empty. It shows no key in a log or a formatted text.
+// Ring is a list of keys, which is never empty. Logs and formatted texts of a Ring do not contain
+// the keys.
 type Ring struct {
 	keys []key
 }
 
 type key struct {
 	id     string         // 8 hex digits that reveal nothing about secret
-	secret *[keySize]byte // a pointer, so that no way of printing an enclosing value prints it
+	secret *[keySize]byte // a pointer, so that the secret is not printed with an enclosing value
 }
 
-// Parse reads a key ring: keys of 32 bytes in base64 (either alphabet, padded or not) or in 64 hex
-// digits, between commas or white space. The first one seals. Errors: errs.Invalid, which shows
-// nothing of the text.
+// Parse parses a key ring: keys of 32 bytes in base64 (either alphabet, padded or not) or in 64 hex
+// digits, separated by commas or white space. The first key seals. It returns errs.Invalid, without
+// any part of the text, for invalid keys.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for i, word := range words(text) {
@@ -69,7 +70,7 @@ func words(text string) []string {
 func parseKey(word string) (key, error) {
 	b, err := decode(word)
 	if err != nil {
-		return key{}, fmt.Errorf("want %d bytes in base64 or %d hex digits", keySize, 2*keySize) // err quotes the word
+		return key{}, fmt.Errorf("want %d bytes in base64 or %d hex digits", keySize, 2*keySize) // err has the word
 	}
 	if len(b) != keySize {
 		return key{}, fmt.Errorf("it has %d bytes, want %d", len(b), keySize)
@@ -93,25 +94,25 @@ func decode(word string) ([]byte, error) {
 	return base64.RawStdEncoding.Strict().DecodeString(word)
 }
 
-// derive returns size bytes for one purpose.
+// derive returns size bytes derived from the key for one purpose.
 func (k key) derive(purpose string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "tenantcontent keyring "+version+" "+purpose, size)
 }
 
-// Derive returns 32 bytes of the first key for one purpose, the same for every program with the
-// key.
+// Derive returns 32 bytes derived from the first key for one purpose. They are the same in every
+// program with the key.
 func (r *Ring) Derive(purpose string) ([]byte, error) {
 	return r.keys[0].derive("for "+purpose, sha256.Size)
 }
 
-// Generate returns a new random key, as Parse reads it.
+// Generate returns a new random key in the format of Parse.
 func Generate() string {
 	var b [keySize]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Seal encrypts a value for one place. Sealing the same value twice returns different texts.
+// Seal encrypts a value for one place. Each call returns a different text.
 func (r *Ring) Seal(tenant, table, column, row string, plain []byte) (string, error) {
 	aead, err := r.keys[0].aead(tenant)
 	if err != nil {
@@ -121,8 +122,9 @@ func (r *Ring) Seal(tenant, table, column, row string, plain []byte) (string, er
 	return version + "." + r.keys[0].id + "." + base64.RawURLEncoding.EncodeToString(box), nil
 }
 
-// Open decrypts what Seal made for the same place. Errors: errs.Internal, as a stored value is no
-// caller's fault: its key is not in the ring, or it was changed or copied from another place.
+// Open decrypts the result of Seal for the same place. It returns errs.Internal, because a stored
+// value is not the caller's fault, if the key is not in the ring, or the value was changed or
+// copied from another place.
 func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	id, box, err := split(sealed)
 	if err != nil {
@@ -145,11 +147,10 @@ func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// Beginning returns how many bytes a sealed value has up to the end of the name of its key.
+// Beginning returns the length of a sealed value up to the end of the id of its key.
 func (r *Ring) Beginning() int { return len(version) + 1 + 8 }
 
-// Current reports whether a value is sealed under the first key, so that it need not be sealed
-// again.
+// Current reports whether a value is sealed with the first key. If so, it need not be sealed again.
 func (r *Ring) Current(sealed string) bool {
 	id, _, err := split(sealed)
 	return err == nil && id == r.keys[0].id
@@ -157,11 +158,11 @@ func (r *Ring) Current(sealed string) bool {
 
 var errSealed = errs.New(errs.Internal, "keyring: a sealed value is damaged or was not sealed for the place it is in")
 
-// split parses a sealed value. It accepts only the spelling that Seal writes.
+// split parses a sealed value. It accepts only the form that Seal writes.
 func split(sealed string) (id string, box []byte, err error) {
 	v, rest, _ := strings.Cut(sealed, ".")
 	id, text, _ := strings.Cut(rest, ".")
-	if v != version || !isID(id) || strings.ContainsAny(text, "\r\n") { // which base64 skips
+	if v != version || !isID(id) || strings.ContainsAny(text, "\r\n") { // which base64 ignores
 		return "", nil, errSealed
 	}
 	if box, err = base64.RawURLEncoding.Strict().DecodeString(text); err != nil {
@@ -195,8 +196,8 @@ func (k key) aead(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// place returns the additional data: each part after its length, so that no two places look the
-// same.
+// place returns the additional data: each part after its length, so that the data of two places
+// differ.
 func place(parts ...string) []byte {
 	b := []byte(version)
 	for _, p := range parts {
@@ -206,7 +207,7 @@ func place(parts ...string) []byte {
 	return b
 }
 
-// String names the keys by their ids.
+// String returns the ids of the keys.
 func (r Ring) String() string {
 	ids := make([]string, len(r.keys))
 	for i, k := range r.keys {

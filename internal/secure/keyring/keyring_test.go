@@ -43,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestPlaceMatters draws from few texts, so that many places differ by where one part ends and the
+// TestPlaceMatters uses few texts, so that many places differ only in where one part ends and the
 // next begins.
 func TestPlaceMatters(t *testing.T) {
 	r := ring(t, keyring.Generate())
@@ -139,14 +139,14 @@ func TestOtherKeys(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(string(got), "plain")
 	is.True(ring(t, old).Current(sealed))
-	is.True(!both.Current(sealed)) // to be sealed again
+	is.True(!both.Current(sealed)) // it must be sealed again
 
 	_, err = ring(t, next).Open("acme", "t", "c", "1", sealed)
-	is.True(strings.Contains(err.Error(), id)) // says which key is missing
+	is.True(strings.Contains(err.Error(), id)) // it says which key is missing
 	is.True(!ring(t, next).Current(""))
 	is.True(!ring(t, next).Current("v1."))
 
-	// the id of another key of the ring does not help
+	// with the id of another key of the ring it cannot be opened
 	again, err := both.Seal("acme", "t", "c", "1", []byte("plain"))
 	is.NoErr(err)
 	_, err = both.Open("acme", "t", "c", "1", strings.Replace(sealed, id, strings.Split(again, ".")[1], 1))
@@ -245,7 +245,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestDerive: what is derived from a key is its own, and another one for each purpose.
+// TestDerive: derived bytes differ between keys and between purposes.
 func TestDerive(t *testing.T) {
 	is := is.New(t)
 	text := keyring.Generate()
@@ -260,5 +260,5 @@ func TestDerive(t *testing.T) {
 	is.Equal(derive(text, "a"), derive(text, "a"))
 	is.True(derive(text, "a") != derive(text, "b"))
 	is.True(derive(text, "a") != derive(keyring.Generate(), "a"))
-	is.Equal(derive(text+","+keyring.Generate(), "a"), derive(text, "a")) // of the first one
+	is.Equal(derive(text+","+keyring.Generate(), "a"), derive(text, "a")) // derived from the first key
 }

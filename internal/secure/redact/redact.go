@@ -1,5 +1,5 @@
-// Package redact masks secrets in texts of servers that were sent them and may repeat them. Drivers
-// of domains and of models import it.
+// Package redact masks secrets in texts of servers that have received them and may repeat them.
+// Drivers of domains and of models import it.
 package redact
 
 import (
@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths of secrets that Text masks, in bytes. Every message has texts as short as a very short
-// one, such as a code: to mask them would hide the reason and tell the secret.
+// Lengths of secrets that Text masks, in bytes. Very short secrets, such as a code, occur in any
+// message. Masking them would hide the message and reveal the secret.
 const (
-	leastMasked = 4 // where it is a word of the message
-	leastAnyhow = 8 // also as a part of a word
+	leastMasked = 4 // if it is a word of the message
+	leastAnyhow = 8 // also within a word
 	mask        = "********"
 )
 
-// Text returns a text without some secrets, of which "" is none.
+// Text returns a text in which some secrets are masked. It ignores secrets that are "".
 func Text(text string, secrets ...string) string {
 	longest := slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, secret := range longest { // one may be in another
+	for _, secret := range longest { // a secret may contain another one
 		switch {
 		case len(secret) >= leastAnyhow:
 			text = strings.ReplaceAll(text, secret, mask)
@@ -32,7 +32,7 @@ func Text(text string, secrets ...string) string {
 	return text
 }
 
-// maskedWord masks a word in a text where no letter or digit is beside it.
+// maskedWord masks a word in a text where no letter or digit is next to it.
 func maskedWord(text, word string) string {
 	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	var b strings.Builder

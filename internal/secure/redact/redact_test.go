@@ -2,7 +2,7 @@ package redact
 
 import "testing"
 
-// TestText: a secret is masked unless that would tell it.
+// TestText: a secret is masked unless that would reveal it.
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		text    string

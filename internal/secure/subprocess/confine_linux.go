@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemCalls are what a child needs: memory, its threads, time, and to read and write what it has
-// open. It opens nothing, connects to nothing and starts nothing.
+// systemCalls are the system calls that a child may use: for memory, its threads, time, and reading
+// and writing its open files. It cannot open files, make connections or start processes.
 var systemCalls = strings.Fields(`
 	read write readv writev recvfrom sendto recvmsg sendmsg close fcntl
 	epoll_wait epoll_pwait epoll_ctl epoll_create1 eventfd2 pipe2 poll ppoll
@@ -21,9 +21,9 @@ var systemCalls = strings.Fields(`
 	rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack tgkill getpid gettid getppid
 	set_robust_list rseq membarrier restart_syscall exit exit_group getrandom getrusage uname`)
 
-// Confine takes from the process all that reading and writing what it has open, memory and time do
-// not need, and returns in words what it took. memory is how much it may allocate beside what it
-// has already.
+// Confine removes the privileges of the process that it does not need for its open files, memory
+// and time, and returns what it removed in words. memory is the number of bytes that it may
+// allocate in addition to its current memory.
 func Confine(memory int64) string {
 	if Instrumented {
 		return "none: instrumented"
@@ -46,7 +46,7 @@ func Confine(memory int64) string {
 		{"data", unix.RLIMIT_DATA, data + uint64(memory)},
 	} {
 		if l.name == "data" && data == 0 {
-			continue // how much the process has already is not known
+			continue // the current size is not known
 		}
 		note(l.name, unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.value, Max: l.value}))
 	}
@@ -61,8 +61,8 @@ func Confine(memory int64) string {
 	return strings.Join(done, " ")
 }
 
-// closeInherited closes what the server itself has inherited and not marked as its own. What Go
-// waits with stays open.
+// closeInherited closes files that the server has inherited and not marked as close-on-exec. It
+// does not close the files with which Go waits for others.
 func closeInherited() {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -77,7 +77,7 @@ func closeInherited() {
 	}
 }
 
-// filter makes all other system calls fail. A thread can be made, a process cannot.
+// filter makes all other system calls fail. The process can create threads but no processes.
 func filter() error {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -107,12 +107,12 @@ func filter() error {
 	})
 }
 
-// ResidentPeak returns the most bytes that a process has had in memory, 0 if that is not known.
+// ResidentPeak returns the most bytes of memory that a process has used, or 0 if that is not known.
 func ResidentPeak(pid int) int64 {
 	return int64(statusField(strconv.Itoa(pid), "VmHWM:"))
 }
 
-// statusField returns a size from the status of a process, 0 if it is not known.
+// statusField returns a size from the status of a process, or 0 if it is not known.
 func statusField(process, name string) uint64 {
 	status, _ := os.ReadFile("/proc/" + process + "/status")
 	_, rest, _ := strings.Cut(string(status), name)

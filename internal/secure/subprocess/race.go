@@ -2,5 +2,6 @@
 
 package subprocess
 
-// Instrumented reports whether the race detector is in the program, which needs what Confine takes.
+// Instrumented reports whether the program contains the race detector, which needs the privileges
+// that Confine removes.
 const Instrumented = true

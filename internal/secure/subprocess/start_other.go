@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// environment is the rest of the environment of a child.
+// environment has further variables of a child's environment.
 var environment = []string{"GOMAXPROCS=2"}
 
 func connect() (ours, theirs Pipes, err error) {
@@ -21,15 +21,15 @@ func connect() (ours, theirs Pipes, err error) {
 // Inherited returns the child's end of its connection.
 func Inherited() Pipes { return Pipes{os.Stdin, os.Stdout} }
 
-// UsualPriority returns 0: priorities are not changed on this system.
+// UsualPriority returns 0, because priorities are not changed on this system.
 func UsualPriority() int { return 0 }
 
-// SetPriority reports that nothing was changed.
+// SetPriority returns false, because priorities are not changed on this system.
 func SetPriority(int, int) bool { return false }
 
 func detach(*exec.Cmd) {}
 
-// Suspend reports that a process cannot be stopped on this system.
+// Suspend returns false, because a process cannot be suspended on this system.
 func (p *Process) Suspend() bool { return false }
 
 // Continue does nothing on this system.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// environment is the rest of the environment of a child: it has one thread for Go code, and does
-// not look for more.
+// environment has further variables of a child's environment: it uses one thread for Go code, and
+// does not check for more processors.
 var environment = []string{"GOMAXPROCS=1", "GODEBUG=containermaxprocs=0,updatemaxprocs=0"}
 
 // connect returns the two ends of a connection.
@@ -29,7 +29,7 @@ func connect() (ours, theirs Pipes, err error) {
 	return Pipes{a, a}, Pipes{b, b}, nil
 }
 
-// Inherited returns the child's end of its connection: it is read and written without blocking a
+// Inherited returns the child's end of its connection, which is read and written without blocking a
 // thread.
 func Inherited() Pipes {
 	if syscall.SetNonblock(0, true) != nil {
@@ -50,16 +50,16 @@ func UsualPriority() int {
 	return value
 }
 
-// SetPriority sets the nice value of all threads of a child, which is alone in its group.
+// SetPriority sets the nice value of all threads of a child, which is the only process of its
+// group.
 func SetPriority(pid, nice int) bool {
 	return syscall.Setpriority(syscall.PRIO_PGRP, pid, nice) == nil
 }
 
-// Suspend stops the process until Continue or Kill. It reports whether that is possible on this
-// system.
+// Suspend stops the process until Continue or Kill. It reports whether this system supports it.
 func (p *Process) Suspend() bool {
 	return p.cmd != nil && p.cmd.Process.Signal(syscall.SIGSTOP) == nil
 }
 
-// Continue lets a process run that Suspend has stopped.
+// Continue continues a process that Suspend has stopped.
 func (p *Process) Continue() { _ = p.cmd.Process.Signal(syscall.SIGCONT) } // an error means that it has ended

@@ -1,6 +1,6 @@
-// Package subprocess starts the same program again as a child process that works for it on what
-// tenants have written, and can be killed: its connection, its environment, and what is taken from
-// it.
+// Package subprocess starts the same program again as a child process. The child processes input of
+// tenants and can be killed. The package defines its connection, its environment, and which
+// privileges are removed from it.
 package subprocess
 
 import (
@@ -17,7 +17,7 @@ import (
 // A Starter starts processes. The zero value is ready for use.
 type Starter struct {
 	mu    sync.Mutex
-	forks chan fork // to the goroutine that starts processes; nil until there is one
+	forks chan fork // to the goroutine that starts processes; nil until it runs
 	quit  chan struct{}
 	ended bool
 }
@@ -31,7 +31,7 @@ type fork struct {
 // ErrClosed is returned by Start after Close.
 var ErrClosed = fmt.Errorf("subprocess: %w", os.ErrClosed)
 
-// Process is a child as its parent sees it.
+// Process is a child process, as the parent uses it.
 type Process struct {
 	Pid  int
 	Conn Pipes // the parent's end of the connection
@@ -40,10 +40,10 @@ type Process struct {
 	stderr head
 }
 
-// Start starts the program with the variable of the environment set to value, by which the program
-// finds out that it is a child. It has no other variable but what the Go runtime reads and TZ,
-// works in "/", and has no file but its end of the connection and its standard error. On Linux it
-// ends with the parent.
+// Start starts the program with the environment variable set to value, by which the program
+// recognizes that it is a child. The environment contains only this variable, those that the Go
+// runtime reads, and TZ. The child works in "/", and its only open files are its end of the
+// connection and its standard error. On Linux it ends with the parent.
 func (s *Starter) Start(variable, value string) (*Process, error) {
 	path, err := executable()
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Starter) Start(variable, value string) (*Process, error) {
 	return p, nil
 }
 
-// fork starts a command on a thread that lives as long as the Starter: the system ends a child with
-// the thread that started it.
+// fork starts a command on a thread that runs until Close, because the system ends a child when the
+// thread that started it ends.
 func (s *Starter) fork(cmd *exec.Cmd) error {
 	s.mu.Lock()
 	if s.quit == nil {
@@ -93,7 +93,7 @@ func (s *Starter) fork(cmd *exec.Cmd) error {
 }
 
 func (s *Starter) serve() {
-	runtime.LockOSThread() // for ever: the thread ends with the goroutine
+	runtime.LockOSThread() // forever: the thread ends with the goroutine
 	for {
 		select {
 		case f := <-s.forks:
@@ -104,7 +104,7 @@ func (s *Starter) serve() {
 	}
 }
 
-// Close ends the Starter. On Linux, its children end with it.
+// Close stops the Starter. On Linux, its children end with it.
 func (s *Starter) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *Process) Wait() { p.cmd.Wait() } // how it ended is in ProcessState
 // Stderr returns the beginning of what the process has written to its standard error.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// OutOfMemory reports whether the process has written that there was no memory for it.
+// OutOfMemory reports whether the process has written that it ran out of memory.
 func (p *Process) OutOfMemory() bool {
 	for _, sign := range []string{"out of memory", "cannot allocate memory"} {
 		if strings.Contains(p.Stderr(), sign) {
@@ -141,7 +141,7 @@ type head struct {
 
 const headSize = 2 << 10
 
-// Write keeps b if there is room.
+// Write keeps the part of b that fits.
 func (h *head) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,8 +174,8 @@ func (p Pipes) Files() []io.Closer {
 	return []io.Closer{p.R, p.W}
 }
 
-// executable returns the path of the program. On Linux it is the file that runs, even if another
-// one has taken its place since.
+// executable returns the path of the program. On Linux it is the running file, even if it has been
+// replaced since.
 func executable() (string, error) {
 	if runtime.GOOS == "linux" {
 		if _, err := os.Stat("/proc/self/exe"); err == nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime returns how long the threads of a process have computed, and whether that is known.
+// CPUTime returns the CPU time of the threads of a process, and whether it is known.
 func CPUTime(pid int) (time.Duration, bool) {
 	var t unix.Timespec
 	// The clock of a process, as clock_getcpuclockid(3) computes it.
@@ -21,7 +21,7 @@ func CPUTime(pid int) (time.Duration, bool) {
 	return time.Duration(t.Nano()), true
 }
 
-// Resident returns how many bytes of memory a process has, 0 if that is not known.
+// Resident returns the bytes of memory that a process uses, or 0 if that is not known.
 func Resident(pid int) int64 {
 	statm, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(statm))
@@ -32,7 +32,7 @@ func Resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// MachineMemory returns how many bytes of memory this program can use: those of the machine, or of
+// MachineMemory returns the bytes of memory that this program can use: those of the machine, or of
 // its control group if that has fewer. It returns 0 if that is not known.
 func MachineMemory() int64 {
 	info, _ := os.ReadFile("/proc/meminfo")

@@ -21,7 +21,7 @@ func TestUse(t *testing.T) {
 	after, ok := CPUTime(os.Getpid())
 	is.True(ok)
 	is.True(after > before)
-	_, ok = CPUTime(4<<20 + 1) // above the highest one of Linux
+	_, ok = CPUTime(4<<20 + 1) // higher than any process id of Linux
 	is.True(!ok)
 	is.True(Resident(os.Getpid()) > 1<<20)
 	is.Equal(Resident(4<<20+1), int64(0))

@@ -22,13 +22,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// A Worker runs a function in children, one job of one tenant at a time in each. A job that takes
-// too much time or memory ends with its child.
+// A Worker runs a function in child processes, each of which does one job at a time. A job that
+// takes too much time or memory is ended with its child.
 type Worker struct {
-	Name string // for the variable of the environment by which a child is recognized
+	Name string // for the environment variable by which a child is recognized
 	What string // for messages, such as "The document"
-	// Work does a job. It runs in the child. The message of its error is for the person who made
-	// the input; a panic means that the input is damaged.
+	// Work does a job in the child. The message of its error is for the author of the input. A
+	// panic means that the input is damaged.
 	Work func(in []byte) ([]byte, error)
 
 	Time   time.Duration // of one job
@@ -44,14 +44,14 @@ type Worker struct {
 	idle    []*worker
 }
 
-// worker is a child as its parent sees it.
+// worker is a child process, as the parent uses it.
 type worker struct {
 	*Process
 	r    *bufio.Reader
 	reap *time.Timer
 }
 
-// idleTime is after how long a child without a job is ended.
+// idleTime is the time after which a child without a job is ended.
 const idleTime = 30 * time.Second
 
 func (w *Worker) variable() string {
@@ -59,7 +59,7 @@ func (w *Worker) variable() string {
 }
 
 // Child must be called first in the main function of a program whose Worker has jobs. In a child it
-// works and does not return.
+// does the jobs and does not return.
 func (w *Worker) Child() {
 	if os.Getenv(w.variable()) == "" {
 		w.called.Store(true)
@@ -68,7 +68,7 @@ func (w *Worker) Child() {
 	debug.SetTraceback("none")
 	debug.SetGCPercent(50)
 	end := Inherited()
-	runtime.GC() // before the sandbox, so that what it starts is there
+	runtime.GC() // so that what it starts exists before the sandbox
 	Confine(w.Memory)
 	if _, err := end.W.Write([]byte{ready}); err != nil {
 		os.Exit(0)
@@ -80,17 +80,17 @@ func (w *Worker) Child() {
 	os.Exit(0)
 }
 
-// A message is its length, in a child's answers the status, and the bytes.
+// A message consists of its length, the status in a child's answers, and the bytes.
 const (
 	done    = 0
 	refused = 1
-	ready   = 0xff // what a child sends first, alone
+	ready   = 0xff // the first message of a child is this byte
 )
 
-// largeJob is the size of a job after which a child gives back what memory it can.
+// largeJob is the size of a job after which a child returns unused memory to the system.
 const largeJob = 1 << 20
 
-// serve does what the parent sends until it goes away.
+// serve does the jobs of the parent until the connection ends.
 func (w *Worker) serve(r io.Reader, out io.Writer) error {
 	for {
 		size, err := w.serveOne(r, out)
@@ -130,9 +130,9 @@ func (w *Worker) try(in []byte) (result []byte, err error) {
 	return w.Work(in)
 }
 
-// Do does a job on behalf of a tenant. It returns errs.TooLarge for input that is too large,
-// errs.Invalid with what Work has against the input, or if the job takes too much time or memory,
-// and errs.Unavailable if too many jobs wait.
+// Do does a job on behalf of a tenant. It returns errs.TooLarge if the input is too large,
+// errs.Invalid if Work refuses it or takes too much time or memory, and errs.Unavailable if too
+// many jobs wait.
 func (w *Worker) Do(ctx context.Context, tenant string, in []byte) ([]byte, error) {
 	if !w.called.Load() {
 		return nil, fmt.Errorf(
@@ -162,7 +162,7 @@ func (w *Worker) Do(ctx context.Context, tenant string, in []byte) ([]byte, erro
 		return nil, err
 	}
 	result, err := w.exchange(ctx, p, in)
-	if errors.Is(err, errGone) && !fresh && ctx.Err() == nil { // an idle child has ended by itself
+	if errors.Is(err, errGone) && !fresh && ctx.Err() == nil { // an idle child had ended by itself
 		if p, err = w.start(); err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (w *Worker) Do(ctx context.Context, tenant string, in []byte) ([]byte, erro
 // errGone is returned by exchange if the child has ended.
 var errGone = errors.New("subprocess: the child has ended")
 
-// exchange has p do a job, and keeps it for the next one unless it had to be killed.
+// exchange makes p do a job, and keeps it for the next one unless it had to be killed.
 func (w *Worker) exchange(ctx context.Context, p *worker, in []byte) ([]byte, error) {
 	var timeout atomic.Bool
 	timer := time.AfterFunc(w.Time, func() {
@@ -239,7 +239,7 @@ func (w *Worker) start() (*worker, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Unavailable, err, "No process for documents could be started.")
 	}
-	SetPriority(c.Pid, 10) // requests come first
+	SetPriority(c.Pid, 10) // requests have priority
 	p := &worker{Process: c, r: bufio.NewReader(c.Conn.R)}
 	timer := time.AfterFunc(startTime, c.Kill)
 	defer timer.Stop()
@@ -253,7 +253,7 @@ func (w *Worker) start() (*worker, error) {
 // startTime is how long a child may take to start on a loaded machine.
 const startTime = 30 * time.Second
 
-// put keeps a child for the next job, for a while.
+// put keeps a child for the next job, for at most idleTime.
 func (w *Worker) put(p *worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,7 +278,7 @@ func (p *worker) end() {
 	p.Conn.Close()
 }
 
-// framed returns b after its length.
+// framed returns b with its length before it.
 func framed(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(b)), uint32(len(b))), b...)
 }

@@ -71,7 +71,7 @@ func TestWorker(t *testing.T) {
 	is.Equal(do("panic"), "invalid: The test is damaged and cannot be read.")
 	is.Equal(do("long"), "invalid: The test results in more than 1024 bytes.")
 	is.Equal(do(strings.Repeat("a", 1<<10+1)), "too_large: The test has 1025 bytes, where 1024 are allowed.")
-	is.Equal(testWorker.idle[0].Pid, pid) // one process did all of it
+	is.Equal(testWorker.idle[0].Pid, pid) // one process did all jobs
 	is.Equal(do("exit"), "invalid: The test is damaged, or needs more than 64 MiB of memory to be read.")
 	is.Equal(len(testWorker.idle), 0)
 	if !Instrumented {
@@ -80,7 +80,7 @@ func TestWorker(t *testing.T) {
 	}
 
 	is.Equal(do("a"), "did a")
-	testWorker.idle[0].Kill() // an idle process that ends harms nobody
+	testWorker.idle[0].Kill() // the end of an idle process does not matter
 	is.Equal(do("b"), "did b")
 
 	testWorker.Time = 50 * time.Millisecond
