@@ -1,5 +1,4 @@
-// Package doctext extracts the text of documents that tenants bring: PDF, Word, Excel, HTML and
-// plain text.
+// Package doctext extracts the text of documents of tenants: PDF, Word, Excel, HTML and plain text.
 package doctext
 
 import (
@@ -19,14 +18,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/subprocess"
 )
 
-// MaxDocument is the most bytes of a document, MaxText of its text.
+// MaxDocument is the most bytes of a document. MaxText is the most bytes of its text.
 const (
 	MaxDocument = 32 << 20
 	MaxText     = 4 << 20
 )
 
-// worker reads documents in a process that can be killed: no parser of these formats survives
-// everything.
+// worker reads documents in a process that can be killed, because a parser of these formats can
+// fail in any way.
 var worker = subprocess.Worker{
 	Name: "doctext", What: "The document", Work: work,
 	Time: 20 * time.Second, Memory: 384 << 20, Input: MaxDocument + 1<<10, Output: MaxText,
@@ -35,7 +34,7 @@ var worker = subprocess.Worker{
 // Child must be called first in the main function of a program that calls Extract.
 func Child() { worker.Child() }
 
-// format is the kind of a document.
+// format is the format of a document.
 type format byte
 
 const (
@@ -47,14 +46,14 @@ const (
 	excel
 )
 
-// Extract returns the text of a document in UTF-8: paragraphs and rows end with a newline, and the
-// cells of a row are parted by tabs. The format is that of the content type, of the ending of the
-// name if the content type is none, or else what the data look like.
+// Extract returns the text of a document in UTF-8. Paragraphs and rows end with a newline, and the
+// cells of a row are separated by tabs. The format is determined by the content type, else by the
+// extension of the name, else by the data.
 //
-// It returns errs.Unsupported for another format, errs.TooLarge for a document of more than
-// MaxDocument bytes, errs.Invalid for one that is damaged or encrypted, has more text than MaxText
-// or takes too much time or memory, and errs.Unavailable if too many documents are read at once.
-// The actor of ctx is who counts.
+// It returns errs.Unsupported for another format, and errs.TooLarge for a document of more than
+// MaxDocument bytes. It returns errs.Invalid for a document that is damaged or encrypted, has more
+// text than MaxText, or takes too much time or memory. It returns errs.Unavailable if too many
+// documents are read at the same time. They are limited by the tenant of the actor in ctx.
 func Extract(ctx context.Context, contentType, name string, data []byte) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -163,10 +162,10 @@ func looksLikeHTML(start []byte) bool {
 	return bytes.HasPrefix(lower, []byte("<!doctype html")) || bytes.HasPrefix(lower, []byte("<html"))
 }
 
-// errLong is returned for more text than MaxText.
+// errLong is the error for more text than MaxText.
 var errLong = errs.New(errs.Invalid, "The document has more than 4 MiB of text.")
 
-// work does the work of Extract.
+// work implements Extract in the child process.
 func work(in []byte) ([]byte, error) {
 	f := format(in[0])
 	n, size := binary.Uvarint(in[1:])
@@ -198,7 +197,7 @@ func work(in []byte) ([]byte, error) {
 }
 
 // decoded returns text in UTF-8. Its encoding is that of its byte order mark, of the content type
-// or of a meta element, UTF-8 if it is that, and else windows-1252.
+// or of a meta element. Otherwise it is UTF-8 if the text is valid, else windows-1252.
 func decoded(data []byte, contentType string) ([]byte, error) {
 	e, name, _ := charset.DetermineEncoding(data, contentType)
 	if name == "utf-8" || name == "windows-1252" && !strings.Contains(strings.ToLower(contentType), "charset") &&
@@ -212,13 +211,13 @@ func decoded(data []byte, contentType string) ([]byte, error) {
 	return bytes.TrimPrefix(b, []byte("\ufeff")), nil
 }
 
-// text collects text, and is full when it has more than MaxText bytes.
+// text collects at most MaxText bytes of text.
 type text struct {
 	b    []byte
 	full bool
 }
 
-// write appends s and reports whether there was room.
+// write appends s and reports whether it fits.
 func (t *text) write(s string) bool {
 	if t.full = t.full || len(t.b)+len(s) > MaxText; !t.full {
 		t.b = append(t.b, s...)
@@ -226,7 +225,7 @@ func (t *text) write(s string) bool {
 	return !t.full
 }
 
-// line ends the line unless there is nothing in it. Spaces at its end are removed.
+// line ends the line unless it is empty. Spaces at its end are removed.
 func (t *text) line() {
 	t.trim()
 	if n := len(t.b); n > 0 && t.b[n-1] != '\n' {
@@ -241,7 +240,7 @@ func (t *text) trim() {
 	}
 }
 
-// collapsed appends the text of an element with one space for each of its runs of white space.
+// collapsed appends the text of an element with each run of white space replaced by one space.
 func (t *text) collapsed(s string) {
 	for i, part := range strings.Fields(s) {
 		if i > 0 || startsWithSpace(s) && len(t.b) > 0 && !endsWithSpace(t.b) {

@@ -26,7 +26,7 @@ func by(t testing.TB) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "ann"})
 }
 
-// makePDF returns a document whose pages have the contents, compressed.
+// makePDF returns a document with compressed pages.
 func makePDF(pages ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
@@ -173,7 +173,7 @@ line</t></is></c><c t="str"><f>A1</f><v>made</v></c><c t="e"><v>#N/A</v></c></ro
 	}
 }
 
-// refusal is a document that is refused.
+// refusal is a document that must be refused.
 type refusal struct {
 	name, contentType string
 	data              []byte
@@ -245,7 +245,7 @@ func TestRefusedSize(t *testing.T) {
 	}
 }
 
-// TestMutated: documents with random faults are read or refused, and harm nobody.
+// TestMutated: documents with random changes are read or refused, and do no damage.
 func TestMutated(t *testing.T) {
 	limit := worker.Time
 	worker.Time = 2 * time.Second
@@ -276,7 +276,7 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// FuzzOffice reads archives without a process of their own: they must not even panic.
+// FuzzOffice reads archives in this process: they must not panic.
 func FuzzOffice(f *testing.F) {
 	f.Add([]byte("<w:p><w:r><w:t>x</w:t></w:r></w:p>"))
 	f.Add([]byte(`<row><c r="C1" s="2" t="s"><v>1</v></c></row>`))

@@ -24,7 +24,7 @@ func block(a atom.Atom) bool {
 	return false
 }
 
-// hidden reports whether the content of an element is no text of the document.
+// hidden reports whether the content of an element is not part of the text.
 func hidden(a atom.Atom) bool {
 	switch a {
 	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Svg, atom.Math,
@@ -34,15 +34,15 @@ func hidden(a atom.Atom) bool {
 	return false
 }
 
-// fromHTML appends the text of a page, its title first. It reads token by token, so that no nesting
-// matters.
+// fromHTML appends the text of a page, its title first. It reads one token after the other, so that
+// nesting does not matter.
 func fromHTML(out *text, data []byte, contentType string) error {
 	data, err := decoded(data, contentType)
 	if err != nil {
 		return err
 	}
 	z := html.NewTokenizer(bytes.NewReader(data))
-	var skipped atom.Atom // the hidden element that the text is in
+	var skipped atom.Atom // the hidden element that is being skipped
 	depth, pre := 0, 0
 	for {
 		kind := z.Next()
@@ -87,7 +87,7 @@ func fromHTML(out *text, data []byte, contentType string) error {
 	}
 }
 
-// clean removes what no text has.
+// clean removes characters that are not text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

@@ -14,13 +14,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The bounds of the archives that Word and Excel files are.
+// Limits of the archives of Word and Excel files.
 const (
 	maxEntries   = 10_000
 	maxUnpacked  = 256 << 20 // bytes of all parts that are read
-	maxRatio     = 200       // unpacked to packed bytes, of parts above freeUnpacked
+	maxRatio     = 200       // unpacked to packed bytes, for more than freeUnpacked bytes
 	freeUnpacked = 8 << 20
-	maxDepth     = 256 // of elements in each other
+	maxDepth     = 256 // of nested elements
 )
 
 var (
@@ -75,7 +75,7 @@ func office(data []byte) format {
 	return unknown
 }
 
-// A part is the content of a part, read element by element.
+// A part is the content of a part of an archive, read one element after the other.
 type part struct {
 	*xml.Decoder
 	a     *archive
@@ -85,7 +85,7 @@ type part struct {
 	depth int
 }
 
-// part opens a part; nil if there is none.
+// part opens a part. It returns nil if the part does not exist.
 func (a *archive) part(name string) (*part, error) {
 	f := a.parts[name]
 	if f == nil {
@@ -111,7 +111,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next start, end or text, nil at the end of the part.
+// next returns the next start, end or text, or nil at the end of the part.
 func (p *part) next() (xml.Token, error) {
 	for {
 		t, err := p.Token()
@@ -138,7 +138,8 @@ func (p *part) next() (xml.Token, error) {
 	}
 }
 
-// each calls f for what is in a part, if it is there: the name of a start, that of an end, or text.
+// each calls f for each start, end and text in a part, with the name of the element or the text. It
+// does nothing if the part does not exist.
 func (a *archive) each(
 	name string, f func(start *xml.StartElement, end string, text []byte) error,
 ) (found bool, err error) {
@@ -166,7 +167,7 @@ func (a *archive) each(
 	}
 }
 
-// attribute returns the value of an attribute by its local name, "" without one.
+// attribute returns the value of an attribute by its local name, or "".
 func attribute(e *xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -186,7 +187,7 @@ func fromWord(out *text, data []byte) error {
 		inText, fallback := false, 0
 		found, err := a.each(name, func(start *xml.StartElement, end string, s []byte) error {
 			switch {
-			case start != nil && start.Name.Local == "Fallback": // the same once more, for old readers
+			case start != nil && start.Name.Local == "Fallback": // a copy of the same for old readers
 				fallback++
 			case end == "Fallback":
 				fallback--
@@ -206,7 +207,7 @@ func fromWord(out *text, data []byte) error {
 				inText = false
 			case end == "p":
 				out.write("\n")
-			case end == "tc": // the paragraph in a cell has ended the line
+			case end == "tc": // the paragraph in a cell has already ended the line
 				if n := len(out.b); n > 0 && out.b[n-1] == '\n' {
 					out.b = out.b[:n-1]
 				}
@@ -231,14 +232,14 @@ func fromWord(out *text, data []byte) error {
 	return nil
 }
 
-// workbook is what the sheets of an Excel file share.
+// workbook has what the sheets of an Excel file share.
 type workbook struct {
 	shared []string
 	dates  []bool // by cell format
 	date0  time.Time
 }
 
-// fromExcel appends the text of an Excel file: for each sheet its name and its rows.
+// fromExcel appends the text of an Excel file: the name and the rows of each sheet.
 func fromExcel(out *text, data []byte) error {
 	a, err := open(data)
 	if err != nil {
@@ -290,7 +291,7 @@ func fromExcel(out *text, data []byte) error {
 	return nil
 }
 
-// read reads the shared texts, and which cell formats are dates.
+// read reads the shared texts and the cell formats.
 func (w *workbook) read(a *archive) error {
 	var b strings.Builder
 	inText, phonetic := false, false
@@ -368,7 +369,7 @@ func (w *workbook) sheet(out *text, a *archive, name string) error {
 	var value strings.Builder
 	var kind, style string
 	inValue, phonetic := false, false
-	column, at := 0, 0 // of the cell, and how many have been written
+	column, at := 0, 0 // of the cell, and how many columns have been written
 	_, err := a.each(name, func(start *xml.StartElement, end string, s []byte) error {
 		switch {
 		case start != nil:
@@ -413,8 +414,7 @@ func (w *workbook) sheet(out *text, a *archive, name string) error {
 	return err
 }
 
-// columnOf returns the number of a cell's column by its reference, such as 28 for AB7; 0 if it has
-// none.
+// columnOf returns the number of a cell's column from its reference, such as 28 for AB7, or 0.
 func columnOf(reference string) int {
 	n := 0
 	for i := 0; i < len(reference) && reference[i] >= 'A' && reference[i] <= 'Z'; i++ {
@@ -447,7 +447,7 @@ func (w *workbook) value(kind, style, v string) string {
 	return strings.Join(strings.Fields(clean(v)), " ")
 }
 
-// date returns a number of days as a date, a time or both.
+// date formats a number of days as a date, a time or both.
 func (w *workbook) date(v string) string {
 	days, err := strconv.ParseFloat(v, 64)
 	if err != nil || days < 0 || days > 2958466 { // the year 10000

@@ -42,12 +42,12 @@ func fromPDF(out *text, data []byte) error {
 	return nil
 }
 
-// spaceWidth is how far apart the parts of a text are, in thousandths of its size, so that there is
-// a space between them.
+// spaceWidth is the distance between two parts of a text, in thousandths of its size, from which a
+// space is written between them.
 const spaceWidth = 180
 
-// page appends the text of a page in the order of its content. A text that is placed on another
-// height begins a line.
+// page appends the text of a page in the order of its content. A text at another height begins a
+// new line.
 func page(out *text, p pdf.Page) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -73,7 +73,7 @@ func page(out *text, p pdf.Page) (err error) {
 	}
 	pdf.Interpret(p.V.Key("Contents"), func(stack *pdf.Stack, op string) {
 		if out.full {
-			panic(errLong) // there is no other way out of Interpret
+			panic(errLong) // Interpret can only be ended by a panic
 		}
 		args := make([]pdf.Value, stack.Len())
 		for i := len(args) - 1; i >= 0; i-- {

@@ -1,5 +1,5 @@
-// Package escapes finds text that no database can store: invalid UTF-8, NUL and, in JSON, half of a
-// surrogate pair, which encoding/json would silently turn into another character.
+// Package escapes finds text that databases cannot store: invalid UTF-8, NUL and, in JSON, half of
+// a surrogate pair, which encoding/json would silently replace by another character.
 //
 // Nouns and httpapi import it.
 package escapes
@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Bad reports whether valid JSON has such an escape. A backslash stands only in strings there, and
-// starts an escape.
+// Bad reports whether valid JSON has such an escape. It relies on backslashes being only in
+// strings, where they begin an escape.
 func Bad(raw []byte) bool {
 	for {
 		i := bytes.IndexByte(raw, '\\')
@@ -37,7 +37,7 @@ func Bad(raw []byte) bool {
 // low reports whether c is the second half of a pair.
 func low(c uint64) bool { return 0xdc00 <= c && c < 0xe000 }
 
-// unit returns the UTF-16 code unit of the escape that raw begins with, and whether it begins with
+// unit returns the UTF-16 code unit of the escape at the beginning of raw, and whether there is
 // one: a backslash, a u and four hexadecimal digits.
 func unit(raw []byte) (uint64, bool) {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {

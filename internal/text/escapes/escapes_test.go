@@ -33,8 +33,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzBad compares with what encoding/json makes of a string: NUL or a replacement character that
-// was not there.
+// FuzzBad compares with the result of encoding/json for a string: NUL, or a replacement character
+// that is not in the input.
 func FuzzBad(f *testing.F) {
 	for _, s := range []string{`\u0000`, `\ud800\udc00`, `\udc00`, `\\u0000`, `a\tb`, `\ud800\\`} {
 		f.Add(s)

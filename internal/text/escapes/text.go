@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Storable reports whether every database can store s: it is UTF-8 without NUL.
+// Storable reports whether all databases can store s: it is valid UTF-8 without NUL.
 func Storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// Cut returns the first bytes of a text, at most so many, as every database can store them: without
-// NUL and a part of a character at the end, and with U+FFFD in place of what is not UTF-8.
+// Cut returns at most the given number of bytes of a text in a form that all databases can store.
+// It removes NUL and a partial character at the end, and replaces invalid UTF-8 by U+FFFD.
 func Cut(text string, bytes int) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 	if len(text) > bytes {
@@ -18,7 +18,8 @@ func Cut(text string, bytes int) string {
 	return text
 }
 
-// StorableWithin reports whether every database can store s, and it has at most so many characters.
+// StorableWithin reports whether all databases can store s, and s has at most the given number of
+// characters.
 func StorableWithin(s string, characters int) bool {
 	return Storable(s) && utf8.RuneCountInString(s) <= characters
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// The most characters of each field.
+// Limits of fields, in characters.
 const (
 	MaxName        = 255
 	MaxDescription = 16 * 1024
@@ -43,7 +43,7 @@ func Place(text string) (id, owner, name string, ok bool) {
 	return "", owner, text[at+1:], true
 }
 
-// Name trims a name and checks it. It returns errs.Invalid for a bad one.
+// Name trims and checks a name. It returns errs.Invalid if it is not valid.
 func Name(name *string) error {
 	*name = strings.TrimSpace(*name)
 	if *name == "" || !escapes.StorableWithin(*name, MaxName) || strings.ContainsFunc(*name, unicode.IsControl) {
@@ -52,7 +52,7 @@ func Name(name *string) error {
 	return nil
 }
 
-// Slug checks a slug, and sets an empty one to nil. It returns errs.Invalid for a bad one.
+// Slug checks a slug, and sets an empty one to nil. It returns errs.Invalid if it is not valid.
 func Slug(s **string) error {
 	if *s != nil && **s == "" {
 		*s = nil
@@ -65,8 +65,8 @@ func Slug(s **string) error {
 	return nil
 }
 
-// Text trims a text of at most so many characters and checks it, and sets an empty one to nil. It
-// returns errs.Invalid naming the field.
+// Text trims a text and checks that it has at most most characters. It sets an empty text to nil.
+// It returns errs.Invalid naming the field.
 func Text(field string, text **string, most int) error {
 	if *text == nil {
 		return nil
@@ -81,8 +81,9 @@ func Text(field string, text **string, most int) error {
 	return nil
 }
 
-// JSON returns a document of at most so many bytes without spaces around it, nil for none. It
-// returns errs.Invalid naming the field for one that no database can store.
+// JSON returns a document without white space around it, or nil for an empty one. It returns
+// errs.Invalid naming the field if the document has more than most bytes or databases cannot store
+// it.
 func JSON(field string, raw json.RawMessage, most int) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch {

@@ -11,7 +11,7 @@ import (
 
 func TestPlace(t *testing.T) {
 	const id = "00000000-0000-7000-8000-00000000000a"
-	long := strings.Repeat("j", 256) // as usernames may be
+	long := strings.Repeat("j", 256) // the maximum for usernames
 	for text, want := range map[string][3]string{
 		id: {id, "", ""}, "00000000-0000-7000-8000-00000000000A": {id, "", ""},
 		"jo:sales": {"", "jo", "sales"}, "a:b:c": {"", "a:b", "c"},

@@ -1,6 +1,6 @@
-// Package fold folds texts so that they compare and sort alike on every database, without case and
-// in one Unicode form: a column of folded text does not depend on the engine's lower(), which may
-// know ASCII only.
+// Package fold folds texts so that they compare and sort in the same way on every database, without
+// case and in one Unicode form. A column of folded text does not depend on the database's lower(),
+// which may support only ASCII.
 //
 // Nouns and their stores import it.
 package fold
@@ -22,20 +22,20 @@ func Text(s string) string {
 	return norm.NFC.String(strings.Map(cherokee, cases.Fold().String(norm.NFC.String(s))))
 }
 
-// Name returns the key of a username: s without case and without differences of compatibility
-// (Unicode NFKC), so that the full-width ａｄｍｉｎ is admin.
+// Name returns the key of a username: s without case and compatibility variants (Unicode NFKC), so
+// that the full-width ａｄｍｉｎ is admin.
 func Name(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	for range 3 { // a second round changes some few runes once more
+	for range 3 { // some few runes change again in a second round
 		s = Text(norm.NFKC.String(s))
 	}
 	return s
 }
 
-// cherokee folds the one script whose small letters fold to capitals (Unicode, CaseFolding.txt);
-// cases.Fold swaps them.
+// cherokee folds the script whose small letters fold to capitals (Unicode, CaseFolding.txt).
+// cases.Fold does the opposite.
 func cherokee(r rune) rune {
 	switch {
 	case 0xab70 <= r && r <= 0xabbf:
@@ -46,7 +46,7 @@ func cherokee(r rune) rune {
 	return r
 }
 
-// isPlain reports whether folding leaves s as it is, cheaply: ASCII without capitals.
+// isPlain reports whether s is ASCII without capitals, which folding does not change.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -56,21 +56,21 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Search returns the text of a search column: the folded values, a line each, so that no match
-// crosses two of them.
+// Search returns the text of a search column: the folded values, one on each line, so that a match
+// cannot span two values.
 func Search(values ...string) string {
 	return Text(strings.Join(values, "\n"))
 }
 
 var escape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Pattern returns the LIKE pattern, with \ as escape, that finds s anywhere in a search column.
+// Pattern returns the LIKE pattern, with the escape \, that finds s anywhere in a search column.
 func Pattern(s string) string {
 	return "%" + escape.Replace(Text(s)) + "%"
 }
 
-// Invisible reports whether r is drawn as nothing or as an empty place though Unicode counts it as
-// a letter, mark or sign: fillers, joiners, variation selectors and the blank Braille pattern.
+// Invisible reports whether r is displayed as nothing or as a blank, although Unicode classifies it
+// as a letter, mark or symbol: fillers, joiners, variation selectors and the blank Braille pattern.
 func Invisible(r rune) bool {
 	return r >= utf8.RuneSelf && (r == 0x2800 ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))

@@ -23,8 +23,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextProperties: folding again changes nothing, and neither Unicode form nor the case of
-// letters matters.
+// TestTextProperties: folding is idempotent, and does not depend on the Unicode form or the case of
+// letters.
 func TestTextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
@@ -62,7 +62,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestEveryCase: all runes that Unicode folds to one another give one text.
+// TestEveryCase: all runes that Unicode folds to each other have the same result.
 func TestEveryCase(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if next := unicode.SimpleFold(r); next > r && fold.Text(string(next)) != fold.Text(string(r)) {

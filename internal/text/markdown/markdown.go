@@ -1,4 +1,4 @@
-// Package markdown turns the Markdown of tenants into HTML that is safe to show.
+// Package markdown converts the Markdown of tenants to safe HTML.
 package markdown
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/subprocess"
 )
 
-// MaxText is the most bytes of a text, MaxHTML of its HTML.
+// MaxText is the most bytes of a text. MaxHTML is the most bytes of its HTML.
 const (
 	MaxText = 1 << 20
 	MaxHTML = 4 << 20
 )
 
-// worker does the work in a process that can be killed: some texts of 16 KiB, such as lists that
-// are nested deeply, take seconds.
+// worker converts in a process that can be killed, because some texts of 16 KiB, such as deeply
+// nested lists, take seconds.
 var worker = subprocess.Worker{
 	Name: "markdown", What: "The Markdown", Work: convert,
 	Time: 5 * time.Second, Memory: 256 << 20, Input: MaxText, Output: MaxHTML,
@@ -34,11 +34,12 @@ var worker = subprocess.Worker{
 // Child must be called first in the main function of a program that calls HTML.
 func Child() { worker.Child() }
 
-// HTML returns a text in GitHub Flavored Markdown as HTML without scripts, styles, frames, forms,
-// and links to anything but http, https and mailto. HTML in the text stays as far as it is safe. It
-// returns errs.TooLarge for a text of more than MaxText bytes, errs.Invalid for one that takes too
-// much time, memory or HTML, and errs.Unavailable if too much is converted at once. The actor of
-// ctx is who counts.
+// HTML converts a text in GitHub Flavored Markdown to HTML without scripts, styles, frames, forms,
+// and links to anything but http, https and mailto. Safe HTML in the text is kept.
+//
+// It returns errs.TooLarge for a text of more than MaxText bytes, errs.Invalid for one that takes
+// too much time or memory or results in too much HTML, and errs.Unavailable if too many texts are
+// converted at the same time. They are limited by the tenant of the actor in ctx.
 func HTML(ctx context.Context, text string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ var (
 	language = regexp.MustCompile(`^language-[\w+-]{1,32}$`)
 )
 
-// tools are made when the first text comes.
+// tools are made for the first text.
 var tools = sync.OnceValues(func() (goldmark.Markdown, *bluemonday.Policy) {
 	policy := bluemonday.UGCPolicy()
 	policy.AllowAttrs("checked", "disabled").OnElements("input")
@@ -68,10 +69,10 @@ var tools = sync.OnceValues(func() (goldmark.Markdown, *bluemonday.Policy) {
 	), policy
 })
 
-// errLong is returned for HTML that is too long.
+// errLong is the error for too long HTML.
 var errLong = errs.New(errs.Invalid, "The Markdown results in more than 4194304 bytes of HTML.")
 
-// convert does the work of HTML.
+// convert implements HTML in the child process.
 func convert(text []byte) ([]byte, error) {
 	convert, policy := tools()
 	out := limited{}

@@ -56,8 +56,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHostile: texts for which the time grows with the square of their length, or more, are refused
-// in time.
+// TestHostile: texts that take quadratic time, or more, are refused in time.
 func TestHostile(t *testing.T) {
 	is := is.New(t)
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "ann"})

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// texts are valid and not valid.
+// texts are valid and invalid JSON.
 var texts = []string{
 	``, ` `, `{}`, `[]`, "\t[ ]\r\n", `{ }`, `null`, `nul`, `nulls`,
 	`true`, `false`, `tru`, `""`, `"`, `"a`, `"\`, `"\"`, `"\\"`, `"\x"`,

@@ -1,4 +1,4 @@
-// Package slug makes and checks the names that stand in URLs for an entity.
+// Package slug makes and checks the names of entities in URLs.
 //
 // Nouns import it.
 package slug
@@ -18,12 +18,11 @@ import (
 var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // Valid reports whether s is a slug: 1 to 128 letters, digits, hyphens and underscores of ASCII
-// that begin with a letter or digit, and do not spell an id. One that contains an id is a slug like
-// any other.
+// that begin with a letter or digit and are not an id. A slug may contain an id.
 func Valid(s string) bool { return form.MatchString(s) && !uuids.Valid(s) }
 
-// Numbered returns a slug with a number behind it, as the second, third… of a name gets it. It cuts
-// a long one.
+// Numbered returns a slug with a number after it, for the second, third… entity with a name. It
+// shortens a long slug.
 func Numbered(s string, n int) string {
 	number := "-" + strconv.Itoa(n)
 	return s[:min(len(s), maxSlug-len(number))] + number
@@ -38,18 +37,18 @@ func FirstFree(s string, taken map[string]bool) string {
 	}
 }
 
-// IsNumbered reports whether Numbered returns a slug for another one and some number from 2.
+// IsNumbered reports whether numbered is the result of Numbered for s and some number from 2 on.
 func IsNumbered(numbered, s string) bool {
 	n, err := strconv.Atoi(numbered[strings.LastIndexByte(numbered, '-')+1:])
 	return err == nil && n >= 2 && numbered == Numbered(s, n)
 }
 
-// maxSlug is the most bytes of a slug, as form has it.
+// maxSlug is the most bytes of a slug, as in form.
 const maxSlug = 128
 
-// Of makes a slug of a name: lower case, accents gone, hyphens between words, at most 100
-// characters, so that there is room for a number. noun is what it is called, and begins with, when
-// that would leave nothing or a UUID.
+// Of returns a slug for a name: lower case, without accents, hyphens between words, at most 100
+// characters, so that a number can be added. If that is empty or a UUID, the slug is noun or begins
+// with it.
 func Of(name, noun string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(fold.Text(name)) {

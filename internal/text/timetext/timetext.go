@@ -1,7 +1,7 @@
-// Package timetext reads and compares the texts of times that SQLite files of apps hold.
+// Package timetext parses and compares texts of times in the SQLite files of apps.
 //
-// The comparisons are collations of these files, so their indexes are sorted by them: what they say
-// of two texts must never change.
+// The comparisons are collations of these files. Their indexes are sorted by them, so their results
+// must never change.
 package timetext
 
 import (
@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The names of the collations in the files.
+// The names of the collations.
 const (
 	Timestamp = "timestamp"
 	Date      = "date"
 )
 
-// Parse reads a day, or a day and a time with a T or a space between, with or without seconds,
-// fraction and zone. Without a zone it is in UTC.
+// Parse parses a day, or a day and a time with a T or a space between them, with or without
+// seconds, fraction and zone. Without a zone it is in UTC.
 func Parse[T string | []byte](s T) (t time.Time, ok bool) {
 	const longest = len("2006-01-02T15:04:05.999999999 +00:00")
 	if len(s) < len(time.DateOnly) || len(s) > longest || s[4] != '-' || s[7] != '-' {
@@ -37,7 +37,7 @@ func Parse[T string | []byte](s T) (t time.Time, ok bool) {
 		at += digits
 		return n
 	}
-	sign := func(any string) byte { // the next character if it is one of these
+	sign := func(any string) byte { // the next character if it is in any
 		if at < len(s) && strings.IndexByte(any, s[at]) >= 0 {
 			at++
 			return s[at-1]
@@ -90,14 +90,14 @@ func Parse[T string | []byte](s T) (t time.Time, ok bool) {
 	return t.Add(-time.Duration(offset) * time.Second), true
 }
 
-// CompareTimestamps compares two texts as the collation Timestamp does: those that Parse reads by
-// their time, before all others, and these by their bytes.
+// CompareTimestamps compares two texts as the collation Timestamp does: texts that Parse accepts by
+// their time, before all others, and others by their bytes.
 func CompareTimestamps[T string | []byte](a, b T) int {
 	return compare(a, b, func(s, t time.Time) int { return s.Compare(t) })
 }
 
-// CompareDates compares two texts as the collation Date does, which is CompareTimestamps by the day
-// in UTC.
+// CompareDates compares two texts as the collation Date does: like CompareTimestamps, but by the
+// day in UTC.
 func CompareDates[T string | []byte](a, b T) int {
 	return compare(a, b, func(s, t time.Time) int { return cmp.Compare(dayOf(s), dayOf(t)) })
 }
@@ -116,7 +116,7 @@ func compare[T string | []byte](a, b T, times func(s, t time.Time) int) int {
 	return bytes.Compare([]byte(a), []byte(b))
 }
 
-// dayOf returns the number of a day since 1970.
+// dayOf returns the number of days since 1970.
 func dayOf(t time.Time) int64 {
 	const seconds = 24 * 60 * 60
 	n := t.Unix()

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/timetext"
 )
 
-// FuzzCompare checks that the collations order any texts, whichever type they are of.
+// FuzzCompare checks that the collations order all texts, of both types.
 func FuzzCompare(f *testing.F) {
 	f.Add("2026-11-26", "2026-11-26T00:00:00Z", "x")
 	f.Add("2026-02-30", "2026-11-26 10:00:00.1234567890", "2026-11-26 10:00 +01:00")
@@ -28,7 +28,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// TestCompare checks what the collations say, which files are sorted by.
+// TestCompare checks the results of the collations, by which files are sorted.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		a, b             string

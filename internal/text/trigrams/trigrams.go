@@ -1,11 +1,11 @@
-// Package trigrams finds texts by the trigrams, three characters in a row, that they have: whatever
-// contains a text contains its trigrams. A Segment has lists of which of up to 262,144 texts have
-// each, as compact text. A trigram that many of them have is told apart by what follows it: it has
-// longer grams beside it, of 4, 6, 8 and 12 characters. So what few texts contain is found by short
-// lists, also if all its trigrams are common.
+// Package trigrams finds texts by their trigrams, which are three consecutive characters: a text
+// that contains another one contains its trigrams. A Segment has lists of up to 262,144 texts by
+// trigram, as compact text. A trigram in many texts is distinguished by what follows it: the
+// Segment also has its longer grams, of 4, 6, 8 and 12 characters. So short lists are enough to
+// find a text that few texts contain, even if all its trigrams are common.
 //
-// internal/sqldb/bunx reads such lists, internal/jobs/indexer writes them. What a Segment writes is
-// kept in databases: a change of it needs a migration that has the indexes built again.
+// internal/sqldb/bunx reads such lists; internal/jobs/indexer writes them. The lists are stored in
+// databases. A change of their format needs a migration that rebuilds the indexes.
 package trigrams
 
 import (
@@ -18,28 +18,27 @@ import (
 
 const (
 	gramRunes = 3 // of a trigram
-	// many is the most texts of a gram without longer ones beside it.
+	// many is the most texts of a gram without longer grams.
 	many = 256
-	// maxPlaces is how many places of a text a Query looks at.
+	// maxPlaces is the number of places of a text that a Query uses.
 	maxPlaces = 8
-	// A list of fewTexts is so short that no others are read, and maxLists is how many are read at
-	// most.
+	// A list of fewTexts is so short that no others are read. maxLists is the most lists that are
+	// read.
 	fewTexts, maxLists = 32, 4
 )
 
-// lengths are the characters of a trigram and of the grams beside it that are longer.
+// lengths are the numbers of characters of a trigram and of its longer grams.
 var lengths = [...]int{gramRunes, 4, 6, 8, 12}
 
-// listed reports whether a gram that n of some texts have is written with its list: there is
-// nothing to gain from one that is long.
+// listed reports whether the list of a gram in n of some texts is written. A long list is not
+// useful.
 func listed(n, texts int) bool { return n <= max(many, texts/8) }
 
-// hasLonger reports whether a gram of lengths[i] characters that n texts have has longer ones
-// beside it.
+// hasLonger reports whether a gram of lengths[i] characters in n texts has longer grams.
 func hasLonger(i, n int) bool { return n > many && i < len(lengths)-1 }
 
-// lower returns a capital letter of ASCII as a small one, as in a LIKE of SQLite, and others as
-// they are.
+// lower returns the small letter for a capital letter of ASCII, as LIKE of SQLite does, and other
+// characters unchanged.
 func lower(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		r += 'a' - 'A'
@@ -47,16 +46,16 @@ func lower(r rune) rune {
 	return r
 }
 
-// Query is what a Segment is searched for: for some places in a text, the grams that begin there,
+// Query is a search in a Segment: for some places in the searched text, the grams that begin there,
 // from the trigram to the longest.
 type Query [][]string
 
-// QueryOf returns the Query of a text. One of fewer than three characters has no place.
+// QueryOf returns the Query for a text. It is empty for a text of fewer than three characters.
 func QueryOf(text string) (q Query) {
 	runes := []rune(strings.Map(lower, text))
 	places := len(runes) - gramRunes + 1
 	for i := range min(places, maxPlaces) {
-		if places > maxPlaces { // from the first to the last
+		if places > maxPlaces { // distributed from the first to the last
 			i = i * (places - 1) / (maxPlaces - 1)
 		}
 		var grams []string
@@ -77,9 +76,10 @@ func (q Query) Grams() []string {
 	return slices.Compact(all)
 }
 
-// Lists returns grams such that all texts of a segment that contain the text of the Query are in
-// each of their lists, the shortest list first; none: any text of the segment may contain it. ok is
-// false if none does. n is how many texts of the segment have each gram, and texts how many it has.
+// Lists returns grams with which the texts of a segment are found: every text that contains the
+// text of the Query is in the lists of all these grams. The shortest list is first. If there are no
+// grams, any text of the segment may contain it. ok is false if no text does. n is the number of
+// texts of the segment by gram, and texts the number of all its texts.
 func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 	for _, place := range q {
 		longest := -1
@@ -93,7 +93,7 @@ func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 		}
 		gram := place[longest]
 		if longest < len(place)-1 && hasLonger(longest, n[gram]) {
-			return nil, false // nothing has what follows it
+			return nil, false // no text has a longer gram
 		}
 		if listed(n[gram], texts) {
 			grams = append(grams, gram)
@@ -110,23 +110,22 @@ func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 // MaxTexts is the most texts of a Segment.
 const MaxTexts = 1 << 18
 
-// Segment collects texts. The zero Segment has none.
+// Segment collects texts. The zero Segment is empty.
 type Segment struct {
 	text []byte
 	ends []int32 // of each text
 }
 
-// maxBytes is how long the texts of a Segment may be together: it bounds the memory of whoever
-// collects it.
+// maxBytes is the most bytes of the texts of a Segment, which limits the memory for collecting it.
 const maxBytes = 4 << 20
 
-// Full reports whether a Segment takes no more texts.
+// Full reports whether a Segment is full.
 func (s *Segment) Full() bool { return len(s.ends) == MaxTexts || len(s.text) >= maxBytes }
 
 // Len returns the number of texts.
 func (s *Segment) Len() int { return len(s.ends) }
 
-// Add adds a text, whose number is that of the texts before it.
+// Add adds a text. Its number is the number of texts before it.
 func (s *Segment) Add(text string) {
 	for _, r := range text {
 		s.text = utf8.AppendRune(s.text, lower(r))
@@ -134,17 +133,17 @@ func (s *Segment) Add(text string) {
 	s.ends = append(s.ends, int32(len(s.text)))
 }
 
-// gram is one of a segment.
+// gram is a gram of a segment.
 type gram struct {
 	text string
-	n    int    // texts that have it
+	n    int    // number of texts that contain it
 	docs string // their list, "" if it is not listed
 }
 
-// place is where a gram ends in the texts of a segment.
+// place is the offset in the texts of a segment at which a gram ends.
 type place int32
 
-// in returns the number of the text that has a place, which is from or a later one.
+// in returns the number of the text at a place, which must be from or a later text.
 func (s *Segment) in(p place, from int) int {
 	if from >= 0 && int32(p) <= s.ends[from] {
 		return from
@@ -153,13 +152,13 @@ func (s *Segment) in(p place, from int) int {
 	return from + 1 + i
 }
 
-// Each calls f with each gram, in their order, until it returns an error: the number of texts that
-// have it, and their list, "" for a long one.
+// Each calls f with each gram in order, until f returns an error: with the number of texts that
+// contain it, and their list, "" for a long list.
 func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 	var grams []gram
 	for text, places := range s.trigrams() {
 		some := *places
-		*places = nil // there may be one for each character
+		*places = nil // free memory: there may be a place for each character
 		grams = s.add(grams, text, 0, some)
 	}
 	slices.SortFunc(grams, func(a, b gram) int { return strings.Compare(a.text, b.text) })
@@ -177,7 +176,7 @@ func (s *Segment) trigrams() map[string]*[]place {
 	from := 0
 	for _, end := range s.ends {
 		to := int(end)
-		starts := [gramRunes]int{} // of the last characters
+		starts := [gramRunes]int{} // offsets of the last characters
 		for at, n := from, 0; at < to; n++ {
 			_, size := utf8.DecodeRune(s.text[at:to])
 			starts[n%gramRunes] = at
@@ -198,7 +197,7 @@ func (s *Segment) trigrams() map[string]*[]place {
 	return all
 }
 
-// add appends a gram of lengths[i] characters with some places, and the longer ones beside it.
+// add appends a gram of lengths[i] characters with some places, and its longer grams.
 func (s *Segment) add(to []gram, text string, i int, places []place) []gram {
 	g := gram{text: text}
 	last := -1
@@ -229,7 +228,7 @@ func (s *Segment) add(to []gram, text string, i int, places []place) []gram {
 	return to
 }
 
-// following returns the n characters behind a place in a text, "" if it has fewer.
+// following returns the n characters after a place in a text, or "" if there are fewer.
 func (s *Segment) following(p place, text, n int) string {
 	end := int(p)
 	for ; n > 0; n-- {
@@ -242,7 +241,7 @@ func (s *Segment) following(p place, text, n int) string {
 	return string(s.text[p:end])
 }
 
-// list returns the list of the texts of some places, which are in their order.
+// list returns the list of the texts at some places, which must be ordered.
 func (s *Segment) list(places []place) string {
 	var docs []byte
 	last := -1
@@ -255,8 +254,8 @@ func (s *Segment) list(places []place) string {
 	return string(docs)
 }
 
-// A list is the distances between the numbers of its texts, less one, each in characters of five
-// bits, the low ones first; the sixth bit of a character is set if more follow.
+// A list contains the differences between the numbers of its texts, less one, each in characters of
+// five bits, the low ones first. The sixth bit of a character is set if more follow.
 const (
 	digits   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	fiveBits = 1<<5 - 1
@@ -271,7 +270,7 @@ func appendNumber(to []byte, n int) []byte {
 	return append(to, digits[n])
 }
 
-// values are the bits of the characters, 0xff for others.
+// values are the bits of the characters, and 0xff for others.
 var values = func() (v [256]byte) {
 	for i := range v {
 		v[i] = 0xff
@@ -282,10 +281,10 @@ var values = func() (v [256]byte) {
 	return v
 }()
 
-// errList is returned for what is no list.
+// errList is the error for an invalid list.
 var errList = errors.New("not a list of texts with a trigram")
 
-// Read returns the numbers of the texts in a list, in their order.
+// Read returns the numbers of the texts in a list, in order.
 func Read(docs string) (all []int, err error) {
 	at, n, shift := -1, 0, 0
 	for i := range len(docs) {

@@ -27,7 +27,7 @@ func TestQueryOf(t *testing.T) {
 	is.Equal(long[7], []string{"xyz"})
 }
 
-// segment is what is written of texts.
+// segment is the written form of some texts.
 type segment struct {
 	texts int
 	n     map[string]int
@@ -74,7 +74,8 @@ func (s segment) find(t interface{ Fatal(...any) }, q string) (all []int) {
 	return all
 }
 
-// TestFindsWhatContains: what contains a text is found by it, also when most texts have its grams.
+// TestFindsWhatContains: the texts that contain a text are found by it, even if most texts have its
+// grams.
 func TestFindsWhatContains(t *testing.T) {
 	some := rapid.StringMatching(`[a-bA-C%_\\é日\n"']{0,16}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +99,7 @@ func TestFindsWhatContains(t *testing.T) {
 	})
 }
 
-// TestCommonTrigrams: what few texts contain is told from many texts with all its trigrams.
+// TestCommonTrigrams: a text in few texts is distinguished from many texts with all its trigrams.
 func TestCommonTrigrams(t *testing.T) {
 	is := is.New(t)
 	words := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett"}
@@ -114,7 +115,7 @@ func TestCommonTrigrams(t *testing.T) {
 	is.Equal(s.find(t, "charlie bravx"), nil)
 	is.Equal(s.find(t, "echoalpha"), nil)
 	is.Equal(len(s.find(t, "delta echo golf")), 20)
-	is.True(len(s.docs) < 5000) // few, all the same
+	is.True(len(s.docs) < 5000) // still few
 }
 
 func TestSegment(t *testing.T) {
@@ -139,7 +140,7 @@ func TestSegment(t *testing.T) {
 		if all := want[gram]; all != nil {
 			is.Equal(n, len(all))
 			if n > trigrams.MaxTexts/8 {
-				all = nil // its list would be long
+				all = nil // the list would be long
 			}
 			read, err := trigrams.Read(docs)
 			is.NoErr(err)
@@ -171,14 +172,14 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestRepeatedCharactersMemory: the places of a gram are as many as the characters of all texts,
-// and are in memory twice at most.
+// TestRepeatedCharactersMemory: a gram can have a place for each character of all texts. The places
+// are in memory at most twice.
 func TestRepeatedCharactersMemory(t *testing.T) {
 	var s trigrams.Segment
 	for !s.Full() {
 		s.Add(strings.Repeat("a", 15<<10))
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // what is free is not counted
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that garbage is not counted
 	var most uint64
 	ended := make(chan struct{})
 	go func() {
