@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// lifetime is how long an entry is valid. A change by another process is seen after that time,
-	// one by this process at once.
+	// lifetime is how long an entry is valid. A change by another process becomes visible after
+	// that time; a change by this process at once.
 	lifetime = time.Second
-	// maxEntries is how many entries a Cache has at most.
+	// maxEntries is the most entries of a Cache.
 	maxEntries = 10000
 )
 
 // Cache caches look-ups by tenant and id for a second, so that a client with many requests costs
 // one statement a second.
 type Cache[T any] struct {
-	changes func(tenant string) uint64 // counts changes of the rows that a look-up depends on; nil: nothing is cached
+	changes func(tenant string) uint64 // counts changes of the rows that a look-up reads; nil: nothing is cached
 	mu      sync.RWMutex
 	entries map[key]entry[T]
 }
@@ -30,8 +30,8 @@ type entry[T any] struct {
 	at      time.Time
 }
 
-// New returns a Cache of values that depend on the rows whose changes are counted: changes returns
-// the count of a tenant, such as Counter.Of does. If it is nil, nothing is cached.
+// New returns a Cache of values. changes returns the number of changes of the rows that the values
+// of a tenant depend on, as Counter.Of does. If it is nil, nothing is cached.
 func New[T any](changes func(tenant string) uint64) *Cache[T] {
 	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
 }
@@ -41,18 +41,18 @@ type TxKey struct{}
 
 // Tx is a transaction.
 type Tx interface {
-	// Uncached reports whether it may see something else than others do, such as what it has
-	// changed.
+	// Uncached reports whether the transaction may see other rows than concurrent ones, such as
+	// those that it has changed.
 	Uncached() bool
 }
 
-// Get returns the cached value, or calls load and caches its result. Errors are not cached, nor is
-// what a transaction sees that others may not.
+// Get returns the cached value, or calls load and caches its result. It does not cache errors, nor
+// what only the transaction in ctx may see.
 func (c *Cache[T]) Get(ctx context.Context, tenant, id string, load func() (T, error)) (T, error) {
 	if tx, ok := ctx.Value(TxKey{}).(Tx); c.changes == nil || ok && tx.Uncached() {
 		return load()
 	}
-	now := entry[T]{version: c.changes(tenant), at: time.Now()} // before load: a change meanwhile invalidates it
+	now := entry[T]{version: c.changes(tenant), at: time.Now()} // before load: a change during it invalidates this
 	at := key{tenant, id}
 	c.mu.RLock()
 	e, ok := c.entries[at]

@@ -1,7 +1,7 @@
-// Package cache keeps the results of queries in memory for a moment, until a change of the tenant
-// that this process has counted.
+// Package cache keeps the results of queries in memory for a moment, until this process counts a
+// change of the tenant.
 //
-// Nouns and the root import it. The count is this process's: another process does not see it.
+// Nouns and the root import it. Other processes do not see the count.
 package cache
 
 import (
@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// Counter counts changes per tenant. The zero Counter is ready to use.
+// Counter counts changes per tenant. The zero Counter is ready for use.
 type Counter struct{ counts sync.Map }
 
-// Of returns the tenant's count. Read it before the rows that are to be cached.
+// Of returns the tenant's count. It must be called before the cached rows are read.
 func (c *Counter) Of(tenant string) uint64 {
 	if n, ok := c.counts.Load(tenant); ok {
 		return n.(*atomic.Uint64).Load()
@@ -20,7 +20,7 @@ func (c *Counter) Of(tenant string) uint64 {
 	return 0
 }
 
-// Bump counts a change that has been committed.
+// Bump counts a committed change.
 func (c *Counter) Bump(tenant string) {
 	n, ok := c.counts.Load(tenant)
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Sized keeps values that never change in memory, by tenant and id, up to a number of bytes in all.
-// When there are more, the tenant that has most loses what it has not used for longest, so that
-// none displaces the others.
+// Sized keeps values that never change in memory, by tenant and id, up to a total number of bytes.
+// If there are more, it removes the least recently used values of the tenant with the most bytes,
+// so that one tenant cannot displace the others.
 type Sized[T any] struct {
 	max     int
 	mu      sync.Mutex
@@ -17,13 +17,13 @@ type Sized[T any] struct {
 	largest keepers
 }
 
-// keeper is what is kept of a tenant.
+// keeper has the values of one tenant.
 type keeper struct {
 	tenant string
 	at     int // index in the heap
 	bytes  int
 	byID   map[string]*list.Element
-	used   list.List // of kept, the last used first
+	used   list.List // of kept, the most recently used first
 }
 
 type kept[T any] struct {
@@ -32,7 +32,7 @@ type kept[T any] struct {
 	size  int
 }
 
-// overhead is about how many bytes a value needs beside its size.
+// overhead is the approximate number of bytes for a value in addition to its size.
 const overhead = 256
 
 // NewSized returns a Sized of at most max bytes.
@@ -54,8 +54,8 @@ func (b *Sized[T]) Get(tenant, id string) (value T, ok bool) {
 	return e.Value.(kept[T]).value, true
 }
 
-// Put adds a value of about size bytes, which must not be changed any more. One that is there
-// already stays.
+// Put adds a value of about size bytes, which must not be changed afterwards. It does not replace
+// an existing value.
 func (b *Sized[T]) Put(tenant, id string, value T, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *Sized[T]) add(k *keeper, n int) {
 	heap.Fix(&b.largest, k.at)
 }
 
-// evict removes what a tenant has not used for longest.
+// evict removes the least recently used value of a tenant.
 func (b *Sized[T]) evict(k *keeper) {
 	one := k.used.Remove(k.used.Back()).(kept[T])
 	delete(k.byID, one.id)
@@ -93,7 +93,7 @@ func (b *Sized[T]) evict(k *keeper) {
 	}
 }
 
-// keepers is a heap whose first one has the most bytes.
+// keepers is a heap; the first tenant has the most bytes.
 type keepers []*keeper
 
 func (h keepers) Len() int           { return len(h) }

@@ -25,11 +25,11 @@ func TestSizedIsBounded(t *testing.T) {
 		b.Put("acme", fmt.Sprint(i), make([]byte, 1000), 1000)
 	}
 	is.Equal(has(b, "acme", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 10)
-	is.Equal(has(b, "acme", 0), 1) // the last used
+	is.Equal(has(b, "acme", 0), 1) // the most recently used
 	b.Put("acme", "10", make([]byte, 1000), 1000)
 	is.Equal(has(b, "acme", 1), 0)
 	is.Equal(has(b, "acme", 0, 2, 3, 4, 5, 6, 7, 8, 9, 10), 10)
-	b.Put("acme", "huge", make([]byte, 100_000), 100_000) // more than there is room for
+	b.Put("acme", "huge", make([]byte, 100_000), 100_000) // larger than the limit
 	is.Equal(has(b, "acme", 0, 2, 3, 4, 5, 6, 7, 8, 9, 10), 0)
 	_, ok := b.Get("acme", "huge")
 	is.True(!ok)
@@ -37,7 +37,7 @@ func TestSizedIsBounded(t *testing.T) {
 	is.Equal(has(b, "acme", 1), 1)
 }
 
-// TestSizedIsFair: the tenant that has most loses entries first.
+// TestSizedIsFair: the tenant with the most bytes loses values first.
 func TestSizedIsFair(t *testing.T) {
 	is, b := is.New(t), cache.NewSized[[]byte](10*1256)
 	b.Put("small", "1", make([]byte, 1000), 1000)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// TestFairSubkeys: a second key with many waiting callers does not hold up the first caller of
+// TestFairSubkeys: a second key with many waiting callers does not delay the first caller of
 // another one.
 func TestFairSubkeys(t *testing.T) {
 	is := is.New(t)

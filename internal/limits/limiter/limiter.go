@@ -1,4 +1,4 @@
-// Package limiter limits how much is done at once, fairly between tenants and users.
+// Package limiter limits concurrent work fairly between tenants and users.
 //
 // Nouns and httpapi import it.
 package limiter
@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// ErrBusy is returned by Acquire if the caller waited in vain, or if too many wait already.
+// ErrBusy is returned by Acquire if the caller's waiting time ended, or too many callers wait.
 var ErrBusy = errors.New("the limit is reached, and no place became free in time")
 
 // Unavailable returns errs.Unavailable with the sentence if err is ErrBusy, and err itself
@@ -25,27 +25,29 @@ func Unavailable(err error, sentence string) error {
 	return err
 }
 
-// Options configure a Limiter. A bound of 0 is no bound.
+// Options configure a Limiter. A limit of 0 means unlimited.
 type Options struct {
 	Capacity  int64 // most weight at once
-	Reserve   int64 // part of Capacity that only a first key with nothing in use can take; less than Capacity
-	PerKey    int64 // most weight at once of one first key, such as a tenant
-	PerSubkey int64 // most weight at once of one second key beneath its first key, such as a user of the tenant
+	Reserve   int64 // part of Capacity for first keys with nothing in use; less than Capacity
+	PerKey    int64 // most weight at once for a first key, such as a tenant
+	PerSubkey int64 // most weight at once for a second key within its first key, such as a user of the tenant
 
-	// FairSubkeys serves the waiting callers of one first key in turn by their second key, in place
-	// of in order of arrival.
+	// FairSubkeys serves the waiting callers of a first key in turn by their second key, instead of
+	// in order of arrival.
 	FairSubkeys bool
 
-	Timeout     time.Duration // how long a caller waits; 0: not at all
-	Queue       int           // most callers that wait at once; default 10,000
-	QueuePerKey int           // most of them with the same first key; default Queue
+	Timeout     time.Duration // how long a caller waits; 0: it does not wait
+	Queue       int           // most waiting callers; default 10,000
+	QueuePerKey int           // most waiting callers with the same first key; default Queue
 }
 
-// Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in
-// turn by their first key, and in order of arrival among those with the same one; a caller whose
-// second key is at its bound holds up only its equals. So a key with a thousand waiting callers
-// does not hold up the first caller of another key, and a heavy caller is not overtaken for ever by
-// light ones. Keys that are not in use take no memory.
+// Limiter admits callers up to its limits and makes the others wait. Waiting callers are served in
+// turn by their first key, and in order of arrival for the same key. A caller whose second key is
+// at its limit delays only callers with the same keys.
+//
+// So a key with a thousand waiting callers does not delay the first caller of another key, and a
+// caller with a large weight is not overtaken forever by small ones. Keys that are not in use take
+// no memory.
 type Limiter struct {
 	o Options
 
@@ -53,18 +55,18 @@ type Limiter struct {
 	used    int64
 	waiting int
 	keys    map[string]*key
-	ring    list.List // of *key: those that have waiting callers, the next one to be served first
+	ring    list.List // of *key: those with waiting callers, the next to be served first
 }
 
-// key is the state of a first key that is in use.
+// key is the state of a first key in use.
 type key struct {
 	name    string
 	used    int64
-	subkeys map[string]int64 // weight in use, of those above 0
+	subkeys map[string]int64 // weight in use, if not 0
 	waiting list.List        // of *waiter, in order of arrival
-	served  map[string]int64 // with FairSubkeys: when each second key was served last, as a count
+	served  map[string]int64 // with FairSubkeys: a count that tells when each second key was last served
 	serves  int64
-	place   *list.Element // in Limiter.ring; nil if nobody waits
+	place   *list.Element // in Limiter.ring; nil without waiting callers
 }
 
 type waiter struct {
@@ -85,20 +87,20 @@ func New(o Options) *Limiter {
 	return &Limiter{o: o, keys: map[string]*key{}}
 }
 
-// Acquire waits until weight fits under all bounds and returns the function that frees it again;
-// further calls of that function do nothing. At most two keys count: the first and the second one
-// of Options. A weight above a bound counts as that bound, so such a caller is admitted when it is
-// alone; one of less than 1 counts as 1.
+// Acquire waits until weight fits all limits and returns the function that releases it; further
+// calls of that function do nothing. It uses at most two keys: the first and the second key of
+// Options. A weight above a limit counts as that limit, so such a caller is admitted when nothing
+// else is in use. A weight of less than 1 counts as 1.
 //
 // A caller that fits is admitted even if ctx has ended. Acquire returns ErrBusy if Options.Timeout
-// passes or too many wait, and the cause of ctx if ctx ends: a context with the cause ErrBusy
-// bounds the time of several Acquires together.
+// passes or too many callers wait. It returns the cause of ctx if ctx ends: a context with the
+// cause ErrBusy limits the time of several calls together.
 func (l *Limiter) Acquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
 	return l.acquire(ctx, weight, false, keys...)
 }
 
-// Reacquire is Acquire for a caller that has been admitted before and has released since: it waits
-// however many do.
+// Reacquire is Acquire for a caller that was admitted before and has released its weight. It waits
+// even if too many callers do.
 func (l *Limiter) Reacquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
 	return l.acquire(ctx, weight, true, keys...)
 }
@@ -142,7 +144,7 @@ func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ..
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.in { // admitted meanwhile
+	if w.in { // admitted since
 		l.free(k, w)
 	} else {
 		l.leave(k, at)
@@ -151,21 +153,21 @@ func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ..
 	return nil, err
 }
 
-// Keys returns the number of first keys that are in use.
+// Keys returns the number of first keys in use.
 func (l *Limiter) Keys() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.keys)
 }
 
-// Waiting returns the number of callers that wait.
+// Waiting returns the number of waiting callers.
 func (l *Limiter) Waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting
 }
 
-// wait returns nil when the caller is admitted, and an error if its time ends before that.
+// wait returns nil when the caller is admitted, and an error if its waiting time ends before that.
 func (l *Limiter) wait(ctx context.Context, w *waiter) error {
 	timeout := time.NewTimer(l.o.Timeout)
 	defer timeout.Stop()
@@ -196,7 +198,7 @@ func (l *Limiter) fits(k *key, w *waiter) bool {
 		under(k.subkeys[w.subkey], w.weight, l.o.PerSubkey)
 }
 
-// room reports whether the whole has room for a caller of k.
+// room reports whether Capacity and Reserve have room for a caller of k.
 func (l *Limiter) room(k *key, w *waiter) bool {
 	bound := l.o.Capacity
 	if k.used > 0 {
@@ -250,7 +252,7 @@ func (l *Limiter) enqueue(k *key, w *waiter) *list.Element {
 	return k.waiting.PushBack(w)
 }
 
-// leave ends the waiting of a caller.
+// leave removes a waiting caller.
 func (l *Limiter) leave(k *key, at *list.Element) {
 	k.waiting.Remove(at)
 	l.waiting--
@@ -267,8 +269,8 @@ func (l *Limiter) forget(k *key) {
 	}
 }
 
-// serve admits waiting callers, one of each key after the other, until none fits. It stops at one
-// that only lacks Capacity, so that lighter ones do not overtake it.
+// serve admits waiting callers, one of each key in turn, until no caller fits. It stops at a caller
+// that lacks only Capacity, so that smaller ones do not overtake it.
 func (l *Limiter) serve() {
 	for passed, e := 0, l.ring.Front(); e != nil && passed < l.ring.Len(); {
 		if l.o.Capacity > 0 && l.used >= l.o.Capacity {
@@ -298,7 +300,7 @@ func (l *Limiter) serve() {
 	}
 }
 
-// next returns the first waiting caller of k whom no bound of its keys keeps out, or nil.
+// next returns the first waiting caller of k that fits the limits of its keys, or nil.
 func (l *Limiter) next(k *key) *list.Element {
 	var full, seen map[string]bool
 	var best *list.Element
@@ -319,7 +321,7 @@ func (l *Limiter) next(k *key) *list.Element {
 			if best == nil || k.served[w.subkey] < k.served[best.Value.(*waiter).subkey] {
 				best = at
 			}
-			if k.served[w.subkey] == 0 { // none can come before it
+			if k.served[w.subkey] == 0 { // no caller can precede it
 				return best
 			}
 			if seen == nil {
@@ -331,10 +333,10 @@ func (l *Limiter) next(k *key) *list.Element {
 	return best
 }
 
-// maxServed bounds the second keys of a first key that are remembered as served.
+// maxServed is the most second keys of a first key for which served has an entry.
 const maxServed = 10_000
 
-// note remembers that a second key has just been served.
+// note records that a second key has just been served.
 func (k *key) note(subkey string) {
 	if k.served == nil || len(k.served) >= maxServed {
 		k.served = map[string]int64{}

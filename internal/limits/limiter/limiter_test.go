@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// acquire acquires what must be free.
+// acquire acquires weight that must be free.
 func acquire(t *testing.T, l *limiter.Limiter, weight int64, keys ...string) (release func()) {
 	t.Helper()
 	release, err := l.Acquire(t.Context(), weight, keys...)
@@ -85,7 +85,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHeavierThanBound is admitted alone.
+// TestHeavierThanBound: a weight above the limit is admitted when nothing else is in use.
 func TestHeavierThanBound(t *testing.T) {
 	l := limiter.New(limiter.Options{Capacity: 10, PerKey: 5})
 	release := acquire(t, l, 100, "a")
@@ -109,7 +109,7 @@ func TestTimeout(t *testing.T) {
 		time.AfterFunc(time.Millisecond, func() { cancel(stopped) })
 		_, err := l.Acquire(ctx, 1, "a")
 		is.Equal(err, stopped)
-		free, err := l.Acquire(ctx, 1, "b") // needs no time
+		free, err := l.Acquire(ctx, 1, "b") // does not wait
 		is.NoErr(err)
 		free()
 
@@ -119,7 +119,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestTwoLimiters: a context bounds how long one waits for both.
+// TestTwoLimiters: a context limits the waiting time for both.
 func TestTwoLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
@@ -158,8 +158,8 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// queue has callers wait, one after the other, and returns the order in which they were admitted
-// when all were. A caller is "key" or "key/second", with its weight when it is followed by *weight.
+// queue makes callers wait, one after the other, and returns the order in which they were admitted.
+// A caller is "key" or "key/second", followed by *weight if its weight is not 1.
 func queue(t *testing.T, l *limiter.Limiter, release func(), callers ...string) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -195,7 +195,7 @@ func TestRoundRobin(t *testing.T) {
 	})
 }
 
-// TestFullSecondKey holds up nobody but its own callers.
+// TestFullSecondKey: a second key at its limit delays only its own callers.
 func TestFullSecondKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, l := is.New(t), limiter.New(limiter.Options{PerKey: 2, PerSubkey: 1, Timeout: time.Hour})
@@ -206,7 +206,7 @@ func TestFullSecondKey(t *testing.T) {
 	})
 }
 
-// TestHeavyIsNotOvertaken by light callers that came later.
+// TestHeavyIsNotOvertaken: small callers that arrive later do not overtake a large one.
 func TestHeavyIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, l := is.New(t), limiter.New(limiter.Options{Capacity: 4, Timeout: time.Hour})
@@ -214,7 +214,7 @@ func TestHeavyIsNotOvertaken(t *testing.T) {
 		is.Equal(queue(t, l, acquire(t, l, 1, "c"), "b1*4", "a1"), "b1 a1")
 		is.Equal(l.Keys(), 0)
 
-		// When the heavy one gives up, those behind it are admitted.
+		// When the large one ends its wait, those after it are admitted.
 		held := acquire(t, l, 3, "c")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -241,8 +241,8 @@ func TestUnavailable(t *testing.T) {
 	is.True(errors.Is(err, limiter.ErrBusy))
 }
 
-// TestConcurrent: never more than the bounds, nobody is lost, and nothing is kept. Some callers
-// give up.
+// TestConcurrent: the limits are never exceeded, no caller is lost, and no state remains. Some
+// callers end their wait.
 func TestConcurrent(t *testing.T) {
 	is, l := is.New(t), limiter.New(limiter.Options{Capacity: 9, PerKey: 6, PerSubkey: 4, Timeout: time.Minute})
 	var mu sync.Mutex
@@ -292,7 +292,7 @@ func BenchmarkAcquire(b *testing.B) {
 	}
 }
 
-// TestReacquire: who was admitted once waits however many of the same key do.
+// TestReacquire: a caller that was admitted before waits however many callers of its key do.
 func TestReacquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
@@ -315,7 +315,7 @@ func TestReacquire(t *testing.T) {
 	})
 }
 
-// TestReserve: who waits for what is left for others does not hold them up.
+// TestReserve: callers that need the reserve do not delay others.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)

@@ -7,13 +7,13 @@ type (
 	resumeKey struct{}
 )
 
-// WithYield returns a context for a caller that holds a place of a limiter. release frees the place
+// WithYield returns a context for a caller that was admitted by a limiter. release frees its weight
 // while the caller waits for something else.
 func WithYield(ctx context.Context, release func()) context.Context {
 	return context.WithValue(ctx, yieldKey{}, release)
 }
 
-// Yield calls the function that WithYield put into the context, if any. It is called before a wait
+// Yield calls the function of WithYield in the context, if any. It must be called before a wait
 // that may be long.
 func Yield(ctx context.Context) {
 	if release, ok := ctx.Value(yieldKey{}).(func()); ok {
@@ -21,14 +21,14 @@ func Yield(ctx context.Context) {
 	}
 }
 
-// WithResume returns a context whose caller begins with waiting for something else: acquire waits
-// for what it needs after that.
+// WithResume returns a context for a caller that waits for something else first. acquire waits for
+// what the caller needs after that.
 func WithResume(ctx context.Context, acquire func()) context.Context {
 	return context.WithValue(ctx, resumeKey{}, acquire)
 }
 
-// Resume calls the function that WithResume put into the context, if any. Who has waited for long,
-// and computes now, calls it before.
+// Resume calls the function of WithResume in the context, if any. It must be called after a long
+// wait and before computing.
 func Resume(ctx context.Context) {
 	if acquire, ok := ctx.Value(resumeKey{}).(func()); ok {
 		acquire()

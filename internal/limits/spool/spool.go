@@ -1,18 +1,18 @@
-// Package spool keeps bytes in temporary files, for what would otherwise wait in memory.
+// Package spool stores bytes in temporary files that would otherwise be held in memory.
 //
 // bundles and httpapi import it.
 package spool
 
 import "os"
 
-// File is a temporary file. Where the system allows it the file has no name from the beginning, so
-// that it is gone with the process, however that ends.
+// File is a temporary file. If the system allows it, the file has no name, so that it is removed
+// when the process ends, even if it is killed.
 type File struct {
 	*os.File
 	named bool
 }
 
-// New returns an empty temporary file in the folder of os.TempDir. The caller closes it.
+// New returns an empty temporary file in the directory of os.TempDir. The caller must close it.
 func New() (*File, error) {
 	f, err := os.CreateTemp("", "tenantcontent-*")
 	if err != nil {

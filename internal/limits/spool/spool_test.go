@@ -13,7 +13,7 @@ import (
 func TestFile(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	t.Setenv("TMP", dir) // of Windows
+	t.Setenv("TMP", dir) // for Windows
 	f, err := spool.New()
 	is.NoErr(err)
 	_, err = io.WriteString(f, "kept")
@@ -28,7 +28,7 @@ func TestFile(t *testing.T) {
 	is.Equal(len(left), 0)
 }
 
-// TestNoFolder: what cannot be made is an error.
+// TestNoFolder: New returns an error if the file cannot be created.
 func TestNoFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	t.Setenv("TMP", t.TempDir()+"/none")

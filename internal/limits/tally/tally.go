@@ -1,4 +1,5 @@
-// Package tally counts in memory what many requests do, so that they do not write.
+// Package tally counts in memory what many requests do, so that they need not write to the
+// database.
 package tally
 
 import (
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// Tally is what was counted for each tenant since it was last written, by key.
+// Tally has, for each tenant, the values by key that were counted since the last write.
 type Tally[K comparable, V any] struct {
 	add   func(have, more V) V
 	write func(ctx context.Context, tenant string, counted map[K]V) error
@@ -20,37 +21,37 @@ type Tally[K comparable, V any] struct {
 	byTenant map[string]*counts[K, V]
 }
 
-// counts is what was counted for one tenant. It stays when it has been written.
+// counts has the values of one tenant. It is kept after they are written.
 type counts[K comparable, V any] struct {
-	writing chan struct{} // has an element while what was counted is written
+	writing chan struct{} // has an element during a write
 	counted map[K]V
 }
 
-// The bounds of what is kept and written.
+// Limits of what is kept and written.
 const (
-	maxKeys = 100_000         // of a tenant: what has other keys is not counted while so much cannot be written
-	atOnce  = 4               // how many tenants FlushAll writes at once
-	timeout = 5 * time.Second // of a tenant in FlushAll
+	maxKeys = 100_000         // of a tenant; further keys are not counted until these can be written
+	atOnce  = 4               // number of tenants that FlushAll writes concurrently
+	timeout = 5 * time.Second // for one tenant in FlushAll
 )
 
-// New returns a Tally. add returns the sum of two values; write stores what was counted, which is
-// not empty.
+// New returns a Tally. add returns the sum of two values. write stores the counted values, which
+// are not empty.
 func New[K comparable, V any](
 	add func(have, more V) V, write func(ctx context.Context, tenant string, counted map[K]V) error,
 ) *Tally[K, V] {
 	return &Tally[K, V]{add: add, write: write, drop: func(V) {}, byTenant: map[string]*counts[K, V]{}}
 }
 
-// OnDrop sets what is called, in the middle of Add or Flush, with each value that is not counted
-// because a tenant has very many keys which could not be written yet, and returns t. It is called
-// before t is used.
+// OnDrop sets a function and returns t. Add and Flush call it with each value that is not counted
+// because a tenant has too many keys that could not be written yet. It must be called before t is
+// used.
 func (t *Tally[K, V]) OnDrop(drop func(V)) *Tally[K, V] {
 	t.drop = drop
 	return t
 }
 
-// Add counts. It does nothing for a new key of a tenant that has very many which could not be
-// written yet.
+// Add counts more for a key. It drops a new key of a tenant that has too many keys that could not
+// be written yet.
 func (t *Tally[K, V]) Add(tenant string, key K, more V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +63,7 @@ func (t *Tally[K, V]) Add(tenant string, key K, more V) {
 	}
 }
 
-// of returns the counts of a tenant. The caller holds mu.
+// of returns the counts of a tenant. The caller must hold mu.
 func (t *Tally[K, V]) of(tenant string) *counts[K, V] {
 	c, there := t.byTenant[tenant]
 	if !there {
@@ -72,9 +73,9 @@ func (t *Tally[K, V]) of(tenant string) *counts[K, V] {
 	return c
 }
 
-// Flush writes what was counted for a tenant. It waits for another Flush of the tenant: when it
-// returns nil, all that was counted before has been written. What cannot be written is kept for the
-// next time.
+// Flush writes the counted values of a tenant. It waits for other calls for the tenant. When it
+// returns nil, everything that was counted before has been written. Values that cannot be written
+// are kept for the next call.
 func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	t.mu.Lock()
 	c, there := t.byTenant[tenant]
@@ -102,7 +103,7 @@ func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	return err
 }
 
-// restore adds what was counted before and could not be written: before what was counted since.
+// restore adds the values that could not be written, as older than those counted since.
 func (t *Tally[K, V]) restore(c *counts[K, V], before map[K]V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,14 +119,14 @@ func (t *Tally[K, V]) restore(c *counts[K, V], before map[K]V) {
 	c.counted = before
 }
 
-// FlushAll writes what was counted for every tenant, some tenants at once: one whose rows are
-// locked does not keep the others waiting.
+// FlushAll writes the counted values of all tenants, several tenants concurrently, so that a tenant
+// whose rows are locked does not delay the others.
 func (t *Tally[K, V]) FlushAll(ctx context.Context) error {
 	t.mu.Lock()
 	tenants := slices.Collect(maps.Keys(t.byTenant))
 	t.mu.Unlock()
 	var running sync.WaitGroup
-	// one tenant's failure is not the others'
+	// the failure of one tenant does not affect the others
 	failed, places := make([]error, len(tenants)), make(chan struct{}, atOnce)
 	for i, tenant := range tenants {
 		places <- struct{}{}

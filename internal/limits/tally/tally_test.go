@@ -31,7 +31,7 @@ func TestFlush(t *testing.T) {
 		}
 		return nil
 	})
-	is.NoErr(counts.FlushAll(ctx)) // of nothing
+	is.NoErr(counts.FlushAll(ctx)) // without counts
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -48,7 +48,7 @@ func TestFlush(t *testing.T) {
 	is.Equal(written, map[string]int{"acme a": 400})
 	counts.Add("acme", "b", 2)
 	failing = "evil"
-	is.True(errors.Is(counts.FlushAll(ctx), away)) // acme's are written all the same
+	is.True(errors.Is(counts.FlushAll(ctx), away)) // the counts of acme are written nevertheless
 	is.Equal(written, map[string]int{"acme a": 400, "acme b": 2})
 	failing = ""
 	counts.Add("evil", "a", 1)
@@ -57,7 +57,7 @@ func TestFlush(t *testing.T) {
 	is.Equal(written, map[string]int{"acme a": 400, "acme b": 2, "evil a": 401})
 }
 
-// TestFailedFlushKeepsOrder: what was counted while a write failed is added to what was counted
+// TestFailedFlushKeepsOrder: what was counted during a failed write is added to what was counted
 // before, not the other way round.
 func TestFailedFlushKeepsOrder(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
@@ -80,7 +80,7 @@ func TestFailedFlushKeepsOrder(t *testing.T) {
 	is.Equal(written, map[string]string{"a": "early late", "b": "new"})
 }
 
-// TestFlushWaits for another Flush of the same tenant, as long as its context lasts: when it
+// TestFlushWaits: a Flush waits for another one of the same tenant until its context ends. When it
 // returns nil, all is written.
 func TestFlushWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestFlushWaits(t *testing.T) {
 	})
 }
 
-// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and ends after
-// a while.
+// TestFlushAllAtOnce: a tenant that cannot be written does not delay others, and its write ends
+// after a timeout.
 func TestFlushAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
@@ -142,20 +142,20 @@ func TestFlushAllAtOnce(t *testing.T) {
 		mu.Lock()
 		is.Equal(len(written), len(tenants)-1)
 		mu.Unlock()
-		time.Sleep(time.Minute) // of a clock that does not run
+		time.Sleep(time.Minute) // on the clock of synctest
 		synctest.Wait()
 		is.True(errors.Is(failed, context.DeadlineExceeded))
 	})
 }
 
-// TestKeysAreBounded while nothing can be written.
+// TestKeysAreBounded: the number of keys is limited while writes fail.
 func TestKeysAreBounded(t *testing.T) {
 	is, written := is.New(t), 0
 	fail := errors.New("away")
 	var counts *tally.Tally[int, int]
 	counts = tally.New(sum, func(_ context.Context, _ string, counted map[int]int) error {
 		if written = len(counted); fail != nil {
-			counts.Add("acme", -1, 5) // meanwhile
+			counts.Add("acme", -1, 5) // during the write
 		}
 		return fail
 	})
