@@ -1,8 +1,8 @@
-// Package chat runs a conversation with a language model and tools: the model answers, what it
-// calls is done, and it goes on with the results until it has no more calls.
+// Package chat runs a conversation with a language model and tools: the model answers, its calls
+// are done, and it continues with their results until it makes no more calls.
 //
-// httpapi runs the chats of apps and the conversations with assistants with it, and
-// internal/chat/assist asks for single answers. Agents keep each step, so they run their own.
+// httpapi runs the chats of apps and the conversations with assistants with it.
+// internal/chat/assist uses it for single answers. Agents store each step, so they do not use it.
 package chat
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The defaults of Options, and the bounds of each Run.
+// The defaults of Options, and the limits of each Run.
 const (
 	DefaultSteps  = 20
 	DefaultResult = 64 << 10
 	maxText       = 4 << 20 // bytes of all answers, with their calls
-	maxResults    = 8 << 20 // bytes of all results: a call beyond them is not done
+	maxResults    = 8 << 20 // bytes of all results; further calls are not done
 )
 
-// Tool is a function that a model may call, and what it does.
+// Tool is a function that a model may call.
 type Tool struct {
 	ai.Tool
-	// Run does a call and returns what the model is to read. The model also reads the sentence of
-	// an error that has a code of package errs other than errs.Internal, and goes on; any other
-	// error ends the conversation.
+	// Run does a call and returns the result for the model. If it returns an error with a code of
+	// package errs other than errs.Internal, the model gets the sentence of the error and
+	// continues. Any other error ends the conversation.
 	Run func(ctx context.Context, call ai.ToolCall) (string, error)
-	// Confirm is true for a tool whose calls are done only if Options.Confirm allows them.
+	// Confirm reports whether calls of the tool are done only if Options.Confirm allows them.
 	Confirm bool
 }
 
@@ -39,19 +39,20 @@ type Options struct {
 	Provider ai.Provider
 	Request  ai.Request // without Tools
 	Tools    []Tool
-	// Steps is the most answers of the model; default DefaultSteps. For the last one it has no
-	// tools, so that the conversation ends.
+	// Steps is the most answers of the model; default DefaultSteps. The last one is requested
+	// without tools, so that the conversation ends.
 	Steps int
-	// MaxResult is the most bytes of a result; default DefaultResult. A longer one is an error that
-	// the model reads.
+	// MaxResult is the most bytes of a result; default DefaultResult. For a longer one the model
+	// gets an error.
 	MaxResult int
-	// Confirm asks a person whether a call of a tool with Confirm is to be done: it shows the call,
-	// whose arguments are a JSON object without duplicate names and what Run is called with, and
-	// waits for the answer. Its errors are those of Tool.Run. nil: such calls are refused.
+	// Confirm shows a call of a tool with Confirm to a person, waits for the answer, and reports
+	// whether the call may be done. The arguments of the call are a JSON object without duplicate
+	// names, and Run is called with the same ones. Its errors are handled like those of Tool.Run.
+	// nil: such calls are refused.
 	Confirm func(ctx context.Context, call ai.ToolCall) (bool, error)
-	// Next is called before each answer of the model but the first one, and may change the model,
-	// the messages of the request and the tools with which the conversation goes on. nil: they
-	// stay.
+	// Next is called before each answer of the model but the first one. It may change the model,
+	// the messages of the request and the tools for the rest of the conversation. nil: they do not
+	// change.
 	Next func(r *ai.Request, tools *[]Tool)
 }
 
@@ -60,18 +61,18 @@ type Event struct {
 	Text   string // a piece of an answer
 	Call   *ai.ToolCall
 	Result *Result
-	// Of tools that call Emit:
+	// Sent by tools that call Emit:
 	Image   *ai.Image // for the person
-	Speaker *Speaker  // who answers from here on
+	Speaker *Speaker  // the assistant that answers from now on
 }
 
-// Speaker is an assistant that a conversation has been handed over to.
+// Speaker is an assistant to which a conversation has been handed over.
 type Speaker struct{ ID, Name string }
 
 type emitKey struct{}
 
-// Emit sends an event of the conversation that a tool is called in, with the context of that call.
-// Without a conversation it does nothing.
+// Emit emits an event of a conversation. A tool calls it with the context of its call. Outside of a
+// conversation it does nothing.
 func Emit(ctx context.Context, e Event) error {
 	if emit, ok := ctx.Value(emitKey{}).(func(Event) error); ok {
 		return emit(e)
@@ -79,24 +80,24 @@ func Emit(ctx context.Context, e Event) error {
 	return nil
 }
 
-// Result is what a call has led to.
+// Result is the result of a call.
 type Result struct {
 	CallID  string
 	Name    string
-	Content string // as the model reads it
+	Content string // the text for the model
 	Failed  bool
 }
 
-// Outcome is what a conversation has led to.
+// Outcome is the result of a conversation.
 type Outcome struct {
-	ai.Answer              // the last one, with the Usage of all
+	ai.Answer              // the last answer, with the Usage of all answers
 	Text      string       // of the last answer
-	Messages  []ai.Message // answers and results, to be put behind those of the request
+	Messages  []ai.Message // answers and results, which follow the messages of the request
 }
 
-// Run runs a conversation and calls emit with its events as they happen, one after the other. It
-// returns what it has until then with an error: those of ai.Provider.Chat, of emit, and those of
-// tools that end the conversation.
+// Run runs a conversation and calls emit with its events in order. With an error, it returns the
+// Outcome so far. Errors: those of ai.Provider.Chat and of emit, and those of tools that end the
+// conversation.
 func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error) {
 	if o.Steps == 0 {
 		o.Steps = DefaultSteps
@@ -130,8 +131,8 @@ func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error
 	}
 }
 
-// Text returns the answer of a model to a request without tools, with its Usage. Errors: as
-// ai.Provider.Chat; errs.Unavailable for an answer that was cut at its length, or left out.
+// Text returns the answer of a model to a request without tools, with its Usage. It returns errors
+// as ai.Provider.Chat does, and errs.Unavailable for an answer that was cut off or withheld.
 func Text(ctx context.Context, p ai.Provider, r ai.Request) (string, ai.Usage, error) {
 	out, err := Run(ctx, Options{Provider: p, Request: r, Steps: 1}, func(Event) error { return nil })
 	if err == nil && out.Finish != ai.Stopped {
@@ -140,7 +141,7 @@ func Text(ctx context.Context, p ai.Provider, r ai.Request) (string, ai.Usage, e
 	return out.Text, out.Usage, err
 }
 
-// run is a conversation while it is run.
+// run is a conversation that is running.
 type run struct {
 	Options
 	emit func(Event) error
@@ -149,7 +150,7 @@ type run struct {
 	read int // bytes of all results
 }
 
-// answer has the model answer, and returns its calls.
+// answer requests an answer of the model, and returns its calls.
 func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 	var text strings.Builder
 	a, err := r.Provider.Chat(ctx, r.Request, func(p ai.Part) error {
@@ -173,7 +174,7 @@ func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 	a.Usage = r.out.Usage.Plus(a.Usage)
 	r.out.Answer, r.out.Text = a, text.String()
 	if r.Request.Tools == nil {
-		calls = nil // a model can invent some
+		calls = nil // models may invent calls
 	}
 	if err == nil {
 		r.out.Messages = append(
@@ -231,13 +232,13 @@ func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
 	return r.Tools[at].Run(ctx, c)
 }
 
-// errTooMuch is what the model reads of a call beyond maxResults.
+// errTooMuch is the result of a call beyond maxResults for the model.
 var errTooMuch = errs.New(
 	errs.TooLarge, "The results of this conversation have more than %d MiB: answer with what you have read.",
 	maxResults>>20,
 )
 
-// errDeclined is what the model reads of a call that a person does not want.
+// errDeclined is the result of a declined call for the model.
 var errDeclined = errs.New(errs.Forbidden, "The user has declined this call.")
 
 // confirm returns nil if a person allows a call.
@@ -255,8 +256,8 @@ func (r *run) confirm(ctx context.Context, c ai.ToolCall) error {
 	return err
 }
 
-// duplicateNames reports whether an object in a JSON text has a name twice: what one program takes
-// of it, another one may not.
+// duplicateNames reports whether an object in a JSON text has the same name twice. Programs differ
+// in which value they use.
 func duplicateNames(text string) bool {
 	type level struct {
 		names map[string]bool // of an object; nil in an array

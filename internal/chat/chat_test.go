@@ -32,7 +32,7 @@ func provider(t testing.TB, script ...aitest.Turn) (ai.Provider, *aitest.Server)
 
 var ask = ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "How many?"}}}
 
-// tools are one that works, one that fails and one that breaks.
+// tools returns a tool that works, one that fails and one that ends the conversation with an error.
 func tools(broken error) []chat.Tool {
 	run := func(content string, err error) func(context.Context, ai.ToolCall) (string, error) {
 		return func(_ context.Context, c ai.ToolCall) (string, error) { return content + c.Arguments, err }
@@ -45,7 +45,7 @@ func tools(broken error) []chat.Tool {
 	}
 }
 
-// record returns emit that writes events down.
+// record returns an emit function that records events.
 func record(to *[]string) func(chat.Event) error {
 	return func(e chat.Event) error {
 		switch {
@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 	is.Equal(second.Messages[2].Text(), `5 {"n": 1}`)
 }
 
-// TestSteps: a model that calls for ever has to answer in the end.
+// TestSteps: a model that always makes calls must answer in the last step.
 func TestSteps(t *testing.T) {
 	is := is.New(t)
 	again := aitest.Turn{Text: []string{"x"}, Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}}}
@@ -107,8 +107,7 @@ func TestSteps(t *testing.T) {
 	is.Equal(len(out.Messages[len(out.Messages)-1].ToolCalls), 0)
 }
 
-// TestResultsAreBounded: a model that calls much reads 8 MiB at most, and no tool works for it
-// beyond them.
+// TestResultsAreBounded: a model gets at most 8 MiB of results, and later calls are not done.
 func TestResultsAreBounded(t *testing.T) {
 	is := is.New(t)
 	calls := make([]ai.ToolCall, 12)
@@ -161,7 +160,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestCancelInTool: a tool that is canceled ends the conversation, whatever it returns.
+// TestCancelInTool: a canceled context ends the conversation, whatever the tool returns.
 func TestCancelInTool(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -175,7 +174,8 @@ func TestCancelInTool(t *testing.T) {
 	is.New(t).Equal(err, gone)
 }
 
-// TestConfirm: a person decides on the calls of some tools, seeing what is done then.
+// TestConfirm: a person decides about calls of some tools, and sees the arguments with which they
+// are done.
 func TestConfirm(t *testing.T) {
 	is := is.New(t)
 	var done []string
@@ -255,8 +255,8 @@ func TestText(t *testing.T) {
 	is.True(errors.Is(err, errs.Unavailable))
 }
 
-// TestNext: what goes on differently has the question, the answers and the results of before, and
-// the events of tools are those of the chat.
+// TestNext: after a change the conversation continues with the earlier question, answers and
+// results. Tools emit events to the same chat.
 func TestNext(t *testing.T) {
 	is := is.New(t)
 	call := func(name string) aitest.Turn { return aitest.Turn{Calls: []ai.ToolCall{{ID: "1", Name: name}}} }
@@ -304,7 +304,7 @@ func TestNext(t *testing.T) {
 	is.NoErr(chat.Emit(t.Context(), chat.Event{})) // outside of a conversation
 }
 
-// TestLongCalls: what the model calls with counts with its answers.
+// TestLongCalls: the arguments of calls count as bytes of answers.
 func TestLongCalls(t *testing.T) {
 	is := is.New(t)
 	p, _ := provider(t, aitest.Turn{

@@ -1,6 +1,5 @@
-// Package assist is what a language model does for apps: it answers questions about their data,
-// suggests questions and icons, and brings old manifests into the format of today. It writes
-// nothing.
+// Package assist uses a language model for apps: it answers questions about their data, suggests
+// questions and icons, and converts old manifests to the current format. It writes nothing.
 //
 // httpapi calls it for callers whose rights it has checked.
 package assist
@@ -21,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat/datatools"
 )
 
-// App is an app as prompts describe it.
+// App describes an app in prompts.
 type App struct {
 	Name         string
 	Description  string
@@ -29,7 +28,7 @@ type App struct {
 	Datasets     []Dataset
 }
 
-// Dataset is a dataset that an app is bound to.
+// Dataset is a dataset to which an app is bound.
 type Dataset struct {
 	Alias  string
 	Label  string
@@ -46,14 +45,14 @@ func (a App) readable() (all []Dataset) {
 	return all
 }
 
-// The most that prompts and answers have.
+// Limits of prompts and answers.
 const (
 	maxDescribed   = 16 << 10 // bytes of the fields of all datasets in a prompt
 	maxSuggestions = 8
 	maxSuggestion  = 200 // characters
 )
 
-// System returns the message that begins a chat about an app.
+// System returns the first message of a chat about an app.
 func (a App) System() string {
 	var b strings.Builder
 	b.WriteString("You answer the questions of somebody who uses the app described below. Answer briefly, in the " +
@@ -69,7 +68,7 @@ func (a App) System() string {
 	return b.String()
 }
 
-// described returns the app for a prompt.
+// described returns the description of the app for a prompt.
 func (a App) described() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# The app\n\nName: %s\n", a.Name)
@@ -90,12 +89,12 @@ func (a App) described() string {
 type Reader interface {
 	// Rows returns rows as a JSON array.
 	Rows(ctx context.Context, alias string, q datasets.Query) (json.RawMessage, error)
-	// Count returns how many rows fit a filter.
+	// Count returns the number of rows that match a filter.
 	Count(ctx context.Context, alias string, filter json.RawMessage) (int, error)
 }
 
-// Tools returns the tools of a chat about an app, none for one without datasets that the caller can
-// read. Their names are the aliases.
+// Tools returns the tools of a chat about an app. It returns nil if the caller can read none of its
+// datasets. The names in the tools are the aliases.
 func (a App) Tools(read Reader) []chat.Tool {
 	var aliases []string
 	for _, d := range a.readable() {
@@ -104,7 +103,8 @@ func (a App) Tools(read Reader) []chat.Tool {
 	return datatools.Tools(aliases, read)
 }
 
-// Suggestions returns questions that can be asked about an app, made of what it is bound to.
+// Suggestions returns questions that can be asked about an app, made from the datasets to which it
+// is bound.
 func (a App) Suggestions() []string {
 	all := []string{}
 	for _, d := range a.readable() {
@@ -120,8 +120,8 @@ func (a App) Suggestions() []string {
 	return all
 }
 
-// Suggest has a model suggest questions about an app. Errors: as ai.Provider.Chat; errs.Upstream
-// for an answer with none.
+// Suggest makes a model suggest questions about an app. It returns errors as ai.Provider.Chat does,
+// and errs.Upstream for an answer without questions.
 func Suggest(ctx context.Context, p ai.Provider, user string, a App) ([]string, error) {
 	prompt := fmt.Sprintf(
 		"Suggest up to %d short questions that somebody could ask about the app below and that its datasets answer. ",
@@ -148,12 +148,12 @@ func Suggest(ctx context.Context, p ai.Provider, user string, a App) ([]string, 
 	return out.Suggestions, err
 }
 
-// maxTries is how often a model may answer until its answer is as it must be.
+// maxTries is the most answers of a model until one is accepted.
 const maxTries = 3
 
-// object has a model answer with a JSON object, and decodes it. If it cannot be decoded, or accept
-// refuses it, the model answers again, up to maxTries times. Errors: as ai.Provider.Chat;
-// errs.Upstream if no answer is accepted.
+// object makes a model answer with a JSON object, and decodes it. If it cannot be decoded, or
+// accept refuses it, the model answers again, up to maxTries times. It returns errors as
+// ai.Provider.Chat does, and errs.Upstream if no answer is accepted.
 func object[T any](ctx context.Context, p ai.Provider, user, prompt string, accept func(*T) error) (T, error) {
 	r := ai.Request{JSON: true, User: user, Messages: []ai.Message{{Role: ai.User, Content: prompt}}}
 	for try := 1; ; try++ {
@@ -182,7 +182,7 @@ func object[T any](ctx context.Context, p ai.Provider, user, prompt string, acce
 	}
 }
 
-// unfenced returns the object in an answer: models write some text or a fence around it, against
+// unfenced returns the object in an answer: some models write text or a fence around it, despite
 // the prompt.
 func unfenced(text string) string {
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")

@@ -41,7 +41,8 @@ var sales = assist.App{Name: "Sales", Datasets: []assist.Dataset{
 	{Alias: "hidden", Label: "Secret"},
 }}
 
-// TestUnreadableDatasets are not shown to a model, nor named.
+// TestUnreadableDatasets: datasets that the caller cannot read are neither described to a model nor
+// named.
 func TestUnreadableDatasets(t *testing.T) {
 	is := is.New(t)
 	is.True(strings.Contains(sales.System(), `"amount"`))
@@ -55,7 +56,7 @@ func TestUnreadableDatasets(t *testing.T) {
 	is.Equal(assist.App{Name: "Empty"}.Suggestions(), []string{"What is Empty for?"})
 }
 
-// TestManyFields: a prompt is bounded, and still names each dataset.
+// TestManyFields: a prompt has a limited size, and still names each dataset.
 func TestManyFields(t *testing.T) {
 	is := is.New(t)
 	a := assist.App{Name: "Wide"}
@@ -78,7 +79,7 @@ func TestSuggest(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(got, []string{"How much?"})
 	again := s.Requests()[1]
-	is.Equal(len(again.Messages), 3) // with what is wrong
+	is.Equal(len(again.Messages), 3) // with the error
 	is.True(strings.HasPrefix(again.Last().Text(), "That is not right: "))
 	is.Equal(string(again.ResponseFormat), `{"type":"json_object"}`)
 }
@@ -90,11 +91,11 @@ func TestSuggestIcons(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(got, []string{"bar_chart", "sell"})
 	is.True(len(assist.Icons()) > 200)
-	// none is there twice
+	// without duplicates
 	is.Equal(len(slices.Compact(slices.Sorted(slices.Values(assist.Icons())))), len(assist.Icons()))
 }
 
-// manifests refuse rules for tokens.
+// manifests refuses rules for tokens.
 var manifests = manifest.Reader{Closed: func(_, path string) string {
 	if path == "tokens" {
 		return "credentials"
@@ -131,8 +132,7 @@ func TestModernize(t *testing.T) {
 	is.True(strings.HasPrefix(s.Requests()[0].Last().Text(), "Write the manifest"))
 }
 
-// TestRefusedAnswerIsForgotten: what a manifest that was refused came with is not taken for the
-// next one's.
+// TestRefusedAnswerIsForgotten: the other fields of a refused answer are not used for the next one.
 func TestRefusedAnswerIsForgotten(t *testing.T) {
 	is := is.New(t)
 	p, _ := model(
@@ -144,7 +144,7 @@ func TestRefusedAnswerIsForgotten(t *testing.T) {
 	is.Equal(m.Changes, []string{})
 }
 
-// TestNonsense: after three tries it is the other server's fault.
+// TestNonsense: after three invalid answers the error is errs.Upstream.
 func TestNonsense(t *testing.T) {
 	is := is.New(t)
 	p, s := model(t, "a", "{}", "[]", `{"suggestions": ["late"]}`)

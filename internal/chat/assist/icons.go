@@ -17,10 +17,11 @@ var iconNames string
 // Icons, in order.
 func Icons() []string { return strings.Fields(iconNames) }
 
-// maxIcons is how many icons are suggested.
+// maxIcons is the number of icons that are suggested.
 const maxIcons = 5
 
-// SuggestIcons has a model choose icons for an app, the best one first. Errors: as Suggest.
+// SuggestIcons makes a model choose icons for an app, the best one first. It returns errors as
+// Suggest does.
 func SuggestIcons(ctx context.Context, p ai.Provider, user string, a App) ([]string, error) {
 	known := Icons()
 	prompt := `Choose up to five icons for the app below from this list, the best one first, and answer with a ` +

@@ -12,17 +12,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 )
 
-// Modernized is a manifest in the format of today.
+// Modernized is a manifest in the current format.
 type Modernized struct {
 	Text    string
-	Changes []string // what was changed, in the words of the model
-	Added   []string // rules of access that the old manifest does not have: more rights for the app
+	Changes []string // the changes, as the model describes them
+	Added   []string // access rules that the old manifest does not have, and that give the app more rights
 }
 
 // maxManifest is the most bytes of a manifest that a model rewrites.
 const maxManifest = 64 << 10
 
-// format is the format of manifests, for the model.
+// format describes the format of manifests to the model.
 const format = `The format is YAML with these keys, all optional and no others:
 entryPoint: path of the page that opens, such as index.html
 access: list of API calls that the app may make, each "METHODS path" relative to /api/, such as "datasets/*" (GET) or "GET,POST queries/:id/_run", or {methods, path, description}
@@ -32,9 +32,10 @@ agents: map of name to {description, instructions, model, tools: [], on: [events
 events: list of names, or of {name, description}
 env: list of names of variables, or of {name, description, required}`
 
-// Modernize has a model bring the manifest of an app into the format of today. An empty manifest is
-// written anew, for an app with some files. Errors: as ai.Provider.Chat; errs.TooLarge for a
-// manifest of more than 64 KiB; errs.Upstream for an answer that is no manifest.
+// Modernize makes a model convert the manifest of an app to the current format. For an empty
+// manifest the model writes a new one from some files of the app. It returns errors as
+// ai.Provider.Chat does, errs.TooLarge for a manifest of more than 64 KiB, and errs.Upstream for an
+// answer that is not a manifest.
 func Modernize(
 	ctx context.Context, p ai.Provider, user string, r manifest.Reader, file, old string, files []string,
 ) (Modernized, error) {
@@ -76,8 +77,8 @@ func Modernize(
 	return m, err
 }
 
-// added returns the rules of a manifest that another one does not have. One that cannot be read has
-// none.
+// added returns the rules of a manifest that another one does not have. If the other one cannot be
+// read, all rules are returned.
 func added(r manifest.Reader, file, old, text string) ([]string, error) {
 	now, err := r.Read(file, []byte(text))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
-// How many rows a model reads at once.
+// Limits of the rows that a model reads at once.
 const (
 	maxRows     = 200
 	defaultRows = 50
@@ -23,17 +23,17 @@ const (
 type Reader interface {
 	// Rows returns rows as a JSON array.
 	Rows(ctx context.Context, name string, q datasets.Query) (json.RawMessage, error)
-	// Count returns how many rows fit a filter.
+	// Count returns the number of rows that match a filter.
 	Count(ctx context.Context, name string, filter json.RawMessage) (int, error)
 }
 
-// Tools returns the tools dataset_rows and dataset_count for the datasets with some names; none for
-// no datasets.
+// Tools returns the tools dataset_rows and dataset_count for the datasets with some names, or nil
+// if there are no names.
 func Tools(names []string, read Reader) []chat.Tool {
 	if len(names) == 0 {
 		return nil
 	}
-	known, _ := json.Marshal(names) // strings can be encoded
+	known, _ := json.Marshal(names) // strings can always be encoded
 	parameters := func(more string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{"dataset":{"type":"string","enum":` + string(known) +
 			`},` +

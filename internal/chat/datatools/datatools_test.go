@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat/datatools"
 )
 
-// reader notes what it is asked for.
+// reader records the request.
 type reader struct{ asked string }
 
 func (r *reader) Rows(_ context.Context, name string, q datasets.Query) (json.RawMessage, error) {
@@ -28,7 +28,7 @@ func (r *reader) Count(_ context.Context, name string, filter json.RawMessage) (
 	return 7, nil
 }
 
-// TestArguments: what a model writes reaches the reader as it must be, or is refused.
+// TestArguments: the arguments of a model are passed to the reader in the correct form, or refused.
 func TestArguments(t *testing.T) {
 	is := is.New(t)
 	r := &reader{}
