@@ -11,13 +11,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Batch is a batch of rows, with different ids, that are imported into a tenant.
+// Batch is a batch of rows with different ids that are imported into a tenant.
 type Batch[T any] struct {
 	Tenant string
-	Write  []T          // the entities of the rows, except those that are skipped
-	There  map[string]T // the entities of all rows that the tenant has, by id, as Transferer.There returns them
-	Over   []string     // the ids of those of Write that exist
-	Yield  []string     // the ids of those of Over whose slug another one of Write takes
+	Write  []T          // entities of the rows, except those that are skipped
+	There  map[string]T // existing entities with the ids of the rows, by id, as returned by Transferer.There
+	Over   []string     // ids of existing entities in Write
+	Yield  []string     // ids of those in Over whose slug another entity in Write takes
 
 	into     entity.ImportOptions
 	actions  []entity.ImportAction
@@ -29,8 +29,8 @@ func (b *Batch[T]) Warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// Sum adds counts to a sentence for people that appears once for all rows of the import, if the
-// first count is not 0. See entity.Warnings.
+// Sum adds counts to a sentence for people that appears once for all rows of the import. It does
+// nothing if the first count is 0. See entity.Warnings.
 func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	if counts[0].N > 0 {
 		b.into.Warnings.Add(sentence, counts...)
@@ -102,8 +102,8 @@ func (p Transferer[T]) byID(items []T) map[string]T {
 	return by
 }
 
-// arrive decides what is done with an entity. Errors: errs.Conflict if it exists and the rule is
-// Fail.
+// arrive decides what is done with an entity. It returns errs.Conflict if the entity exists and the
+// rule is Fail.
 func (p Transferer[T]) arrive(b *Batch[T], item T) error {
 	id := p.ID(item)
 	old, there := b.There[id]
@@ -143,16 +143,15 @@ func (p Transferer[T]) guard(old T, l entity.ImportOptions) string {
 	return p.Guard(old, l)
 }
 
-// CrossTenant reports whether the rows come by a deploy from another tenant: see
-// entity.ImportOptions.
+// CrossTenant reports whether the rows are deployed from another tenant: see entity.ImportOptions.
 func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 
 // OwnArchive reports whether the rows come from an archive of the tenant itself: see
 // entity.ImportOptions.
 func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
 
-// own sets the owner of each entity to that of its row if the tenant has that principal, else to
-// ImportOptions.Owner.
+// own sets the owner of each entity to the owner in its row if that is a principal of the tenant,
+// else to ImportOptions.Owner.
 func (p Transferer[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
 		return nil
@@ -181,8 +180,8 @@ func (p Transferer[T]) own(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// ownCrossTenant keeps the owners of the entities that exist. A new entity belongs to its row's
-// owner only where a deploy brought that principal.
+// ownCrossTenant keeps the owners of existing entities. A new entity belongs to the owner in its
+// row only if a deploy created that principal.
 func (p Transferer[T]) ownCrossTenant(b *Batch[T]) {
 	for i := range b.Write {
 		owner := p.Owner(&b.Write[i])
@@ -214,7 +213,7 @@ func (p Transferer[T]) claim(ctx context.Context, b *Batch[T]) error {
 			return p.taken(id, natural, "to "+other)
 		}
 		claimed[natural] = id
-		if old, there := b.There[id]; !there || p.Natural(old) != natural { // else it is its own
+		if old, there := b.There[id]; !there || p.Natural(old) != natural { // else it has the slug itself
 			naturals = append(naturals, natural)
 		}
 	}
@@ -247,13 +246,14 @@ func (p Transferer[T]) taken(id, natural, holder string) error {
 // slugOf returns the slug in a natural id.
 func slugOf(natural string) string { return natural[strings.LastIndexByte(natural, ':')+1:] }
 
-// few is how many entities of the tenant are read at once for their secrets: each may be long.
+// few is the number of entities of the tenant that are read at once for their secrets, because each
+// may be long.
 const few = 32
 
 // keepSecrets replaces the masks in the rows by the tenant's own secrets, which it reads from the
-// entities that are overwritten. It warns of secrets that are lost as the rows have no place for
-// them. In a deploy from another tenant, the secrets in JSON that changes otherwise are lost, too:
-// the other tenant could have changed the server that a password is sent to.
+// overwritten entities. It warns of secrets that are lost because the rows have no place for them.
+// In a deploy from another tenant, secrets in JSON that changes otherwise are lost, too: the other
+// tenant could have changed the server to which a password is sent.
 func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	if p.Free == nil {
 		return nil
@@ -279,15 +279,16 @@ func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 }
 
 // reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many
-// secrets have no mask, and how many are in JSON that changes otherwise, such as the host that a
-// password is sent to. A deploy from another tenant removes the last.
+// secrets have no mask, and how many secrets are in JSON that changes otherwise, such as the host
+// to which a password is sent. In a deploy from another tenant, reveal removes the secrets in such
+// JSON.
 func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0
 		was := p.Free(&own)
 		for column, data := range p.Free(item) {
 			kept, without := entity.KeepSecrets(*data, *was[column])
-			if len(*was[column]) == 0 { // then kept has no secrets
+			if len(*was[column]) == 0 { // then kept contains no secrets
 				*data, missing = kept, missing+without
 				continue
 			}

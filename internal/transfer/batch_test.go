@@ -26,8 +26,8 @@ func sluggeds(text string) (all []slugged) {
 	return all
 }
 
-// TestSlugsPassOn: which slugs are asked for, and which entities give theirs up before others get
-// them.
+// TestSlugsPassOn: which slugs are looked up, and which entities are in Yield because others take
+// their slugs.
 func TestSlugsPassOn(t *testing.T) {
 	for _, c := range []struct{ there, rows, asked, yield, conflict string }{
 		{there: "", rows: "a=1 b=2 c=", asked: "1 2"},
@@ -84,8 +84,8 @@ func TestSlugsPassOn(t *testing.T) {
 	}
 }
 
-// TestSlugsOfAnotherTenantsDeploy get numbers where others have them, and keep the numbers as long
-// as they do.
+// TestSlugsOfAnotherTenantsDeploy: slugs that other entities have get numbers, which they keep as
+// long as the slugs are taken.
 func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 	long := strings.Repeat("x", 128)
 	many := "x=s"
@@ -100,7 +100,7 @@ func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 		{there: "a=2-7", rows: "a=2", written: "a=2"},
 		{there: "x=2 y=2-2 a=1", rows: "a=2", written: "a=2-3"},
 		{there: "", rows: "a=1 b=1 c=1", written: "a=1 b=1-2 c=1-3"},
-		{there: "b=1", rows: "a=1 b=1", written: "a=1-2 b=1"}, // it has it already
+		{there: "b=1", rows: "a=1 b=1", written: "a=1-2 b=1"}, // it has the slug already
 		{there: "a=1 b=2", rows: "a=2 b=1", written: "a=2 b=1"},
 		{there: "x=y a=y-2", rows: "b=y-2 a=y", written: "b=y-2 a=y-3"},
 		{there: "x=2 a=2-07", rows: "a=2", written: "a=2-2"},
@@ -145,7 +145,7 @@ func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 			Rule: entity.Overwrite, CrossTenant: true, Notify: func(string) { told++ },
 		})
 		is.NoErr(err)
-		is.Equal(len(warnings), 0) // which the caller would count
+		is.Equal(len(warnings), 0) // the caller would learn a number from it
 		is.Equal(strings.Join(written, " "), c.written)
 		for i, r := range rows {
 			if written[i] != r.ID+"="+string(r.JSON) {

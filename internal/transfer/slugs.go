@@ -8,10 +8,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 )
 
-// freeSlugs changes the slugs of a deploy from another tenant that something else has, to the first
-// of slug-2, slug-3… that is free. A conflict would tell the caller what that tenant has, so its
-// own people alone are told. An entity that got such a number before keeps it while the slug itself
-// is taken.
+// freeSlugs changes the slugs of a deploy from another tenant that other entities have, each to the
+// first of slug-2, slug-3… that is free. A conflict would reveal to the caller what the tenant has,
+// so only users of the tenant are notified. An entity that got such a number before keeps it while
+// the slug is taken.
 func (p Transferer[T]) freeSlugs(ctx context.Context, b *Batch[T]) error {
 	s := slugs[T]{p: p, b: b, claimed: map[string]bool{}, holders: map[string]string{}, leaves: Set(b.Over)}
 	var other []*T
@@ -43,11 +43,11 @@ type slugs[T any] struct {
 	p       Transferer[T]
 	b       *Batch[T]
 	claimed map[string]bool   // natural ids that entities of the batch have now
-	holders map[string]string // natural ids that were asked for, to the ids of the entities that have them, "" for none
+	holders map[string]string // natural ids that were looked up, to the ids of their entities, or ""
 	leaves  map[string]bool   // ids of entities that get another natural id, or have claimed theirs
 }
 
-// before returns the natural id that an entity has in the tenant, "" for none.
+// before returns the natural id that an entity has in the tenant, or "".
 func (s slugs[T]) before(item *T) string {
 	if old, exists := s.b.There[s.p.ID(*item)]; exists {
 		return s.p.Natural(old)
@@ -63,14 +63,14 @@ func (s slugs[T]) ask(ctx context.Context, naturals []string) error {
 	return err
 }
 
-// free reports whether an entity may have a natural id that was asked for.
+// free reports whether an entity may have a natural id that was looked up.
 func (s slugs[T]) free(item *T, natural string) bool {
 	holder := s.holders[natural]
 	return !s.claimed[natural] && (holder == "" || holder == s.p.ID(*item) || s.leaves[holder])
 }
 
-// choose sets the natural id of an entity to the one that it wants, the numbered one that it has,
-// or the first that is free.
+// choose sets the natural id of an entity to the one in its row, the numbered one that it has, or
+// the first that is free.
 func (s slugs[T]) choose(ctx context.Context, item *T) error {
 	wanted, natural := s.p.Natural(*item), ""
 	owner, of := wanted[:len(wanted)-len(slugOf(wanted))], slugOf(wanted)

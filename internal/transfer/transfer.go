@@ -1,5 +1,5 @@
-// Package transfer implements entity.Transferer for any kind, given the functions that are special
-// about it, and reads the columns of rows from archives.
+// Package transfer implements entity.Transferer for any kind with functions of the kind, and reads
+// the columns of rows from archives.
 //
 // Nouns with a Transferer import it.
 package transfer
@@ -24,7 +24,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/uuids"
 )
 
-// timeText is the format of times in rows: UTC, whole microseconds.
+// timeText is the format of times in rows: UTC, with microseconds.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
 // Time formats a time for a row.
@@ -36,7 +36,7 @@ func Bad(k entity.Key, format string, args ...any) error {
 }
 
 // Why returns an errs.Invalid that names a row, with the message and the cause of err. It returns
-// errors of other codes as they are.
+// errors with other codes unchanged.
 func Why(k entity.Key, err error) error {
 	why, ok := errors.AsType[*errs.Error](err)
 	if !ok || why.Code != errs.Invalid {
@@ -45,8 +45,8 @@ func Why(k entity.Key, err error) error {
 	return errs.Wrap(errs.Invalid, why.Cause, "%s %s: %s", k.Kind, Short(k.ID), why.Message)
 }
 
-// Unfit returns the reason why valid JSON cannot be a part of a row, as the end of a sentence, ""
-// if it can. A kind whose entities have free JSON refuses such JSON, as no archive could contain
+// Unfit returns the reason why valid JSON cannot be a part of a row, as the end of a sentence, or
+// "". A kind whose entities have free JSON must refuse such JSON, because an archive cannot contain
 // it.
 func Unfit(data json.RawMessage) string {
 	switch {
@@ -58,8 +58,9 @@ func Unfit(data json.RawMessage) string {
 	return ""
 }
 
-// MaxNesting is how deep free JSON may be nested, so that what has it in a list, too, is within the
-// limits of common decoders: 512 levels in PHP, about 1,000 in Java and Python, 10,000 in Go.
+// MaxNesting is the most levels of free JSON. With it, a document that contains the JSON in a list
+// is within the limits of common decoders: 512 levels in PHP, about 1,000 in Java and Python,
+// 10,000 in Go.
 const MaxNesting = 500
 
 // TooDeep reports whether valid JSON is nested deeper than MaxNesting.
@@ -90,7 +91,7 @@ type Columns struct {
 	err     error
 }
 
-// Read reads a row.
+// Read returns the Columns of a row.
 func Read(r entity.Row) *Columns {
 	c, ok := &Columns{key: r.Key}, false
 	if c.members, ok = rawjson.Members(r.JSON); !ok || !utf8.Valid(r.JSON) {
@@ -99,7 +100,7 @@ func Read(r entity.Row) *Columns {
 	return c
 }
 
-// ReadUUID reads a row whose id must be a UUID in lower case.
+// ReadUUID is Read for a row whose id must be a UUID in lower case.
 func ReadUUID(r entity.Row) *Columns {
 	if id, ok := uuids.Parse(r.ID); !ok || id != r.ID {
 		return &Columns{err: Bad(r.Key, "the id must be a UUID in lower case")}
@@ -107,7 +108,7 @@ func ReadUUID(r entity.Row) *Columns {
 	return Read(r)
 }
 
-// Accept returns the first error, else that of accept, naming the row.
+// Accept returns the first error, or else that of accept, naming the row.
 func (c *Columns) Accept(accept func() error) error {
 	if c.err != nil {
 		return c.err
@@ -115,7 +116,7 @@ func (c *Columns) Accept(accept func() error) error {
 	return Why(c.key, accept())
 }
 
-// read fills dst with a column. It reports false when the column is left out, null or wrong.
+// read stores a column in dst. It returns false if the column is missing, null or of another type.
 func (c *Columns) read(name string, dst any, want string) bool {
 	raw, given := c.members[name]
 	if !given || c.err != nil || string(raw) == "null" {
@@ -128,7 +129,7 @@ func (c *Columns) read(name string, dst any, want string) bool {
 	return true
 }
 
-// Text returns a text, "" when it is left out.
+// Text returns a text, or "" if the column is missing.
 func (c *Columns) Text(name string) string {
 	if s := c.TextOrNull(name); s != nil {
 		return *s
@@ -136,7 +137,7 @@ func (c *Columns) Text(name string) string {
 	return ""
 }
 
-// TextOrNull returns a text, nil when it is left out.
+// TextOrNull returns a text, or nil if the column is missing.
 func (c *Columns) TextOrNull(name string) *string {
 	var s string
 	if !c.read(name, &s, "a string") {
@@ -149,14 +150,14 @@ func (c *Columns) TextOrNull(name string) *string {
 	return &s
 }
 
-// Flag returns true or false, otherwise when it is left out.
+// Flag returns a boolean, or otherwise if the column is missing.
 func (c *Columns) Flag(name string, otherwise bool) bool {
 	v := otherwise
 	c.read(name, &v, "true or false")
 	return v
 }
 
-// JSON returns raw JSON, nil when it is left out.
+// JSON returns raw JSON, or nil if the column is missing.
 func (c *Columns) JSON(name string) json.RawMessage {
 	raw := c.members[name]
 	if c.err != nil || string(raw) == "null" {
@@ -165,22 +166,22 @@ func (c *Columns) JSON(name string) json.RawMessage {
 	return raw
 }
 
-// Texts returns an object of texts, nil when it is left out.
+// Texts returns an object of texts, or nil if the column is missing.
 func (c *Columns) Texts(name string) map[string]string {
 	var all map[string]string
 	c.read(name, &all, "an object of strings")
 	return all
 }
 
-// Time returns a time in the precision that every database can store, otherwise when it is left
-// out.
+// Time returns a time with the precision that every database can store, or otherwise if the column
+// is missing.
 func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	t := otherwise
 	if c.read(name, &t, "a time such as 2026-11-20T20:31:00.123456Z") && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
 		c.err = Bad(c.key, "%s must be of the years 1 to 9999", name)
 	}
 	t = t.UTC().Truncate(time.Microsecond)
-	if t.IsZero() && c.err == nil { // which means no time wherever it is kept
+	if t.IsZero() && c.err == nil { // which is stored as a missing time
 		c.err = Bad(c.key, "%s must be later than 0001-01-01T00:00:00Z", name)
 	}
 	return t
@@ -209,8 +210,8 @@ type Directory interface {
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Known returns which of some principals exist. It asks the directory for each once, and not for
-// "".
+// Known returns which of some principals exist. It passes each id to the directory once, and does
+// not pass "".
 func Known(ctx context.Context, d Directory, tenant string, ids []string) (map[string]bool, error) {
 	asked := Set(ids)
 	delete(asked, "")

@@ -13,15 +13,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// chunk is how many entities a Transferer reads or writes with one statement.
+// chunk is the number of entities that a Transferer reads or writes with one statement.
 const chunk = 500
 
-// Some returns those of at most 500 entities that exist, in any order; of a paging.WithBatch
-// perhaps the first alone.
+// Some returns those of at most 500 entities that exist, in any order. With a context of
+// paging.WithBatch it may return only the first ones.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
-// Transferer implements entity.Transferer with functions for a kind, whose entities are Ts. It
-// needs no actor: its callers check permissions.
+// Transferer implements entity.Transferer with functions of a kind, whose entities are of type T.
+// It needs no actor: its callers check permissions.
 type Transferer[T any] struct {
 	Kind entity.Kind
 	ID   func(T) string
@@ -31,38 +31,38 @@ type Transferer[T any] struct {
 	Some Some[T] // returns only entities that can be exported
 	// the columns of an entity, a struct with json tags of letters
 	Row func(T) any
-	// Refs returns what each of some entities needs, in a fixed order. nil: they need nothing.
+	// Refs returns the entities that each of some entities needs, in a fixed order. nil: none.
 	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
 
-	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
+	// Read checks a row of an archive. It returns errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
 	// There returns the entities of the tenant with the ids of the given ones, which come from an
-	// archive. nil: Some does.
+	// archive. nil: Some is called.
 	There func(ctx context.Context, tenant string, items []T, l entity.ImportOptions) ([]T, error)
-	// Spare returns why an entity that exists is not overwritten, such as "is a superuser here", ""
-	// if it is. nil: all are.
+	// Spare returns why an existing entity is not overwritten, such as "is a superuser here", or
+	// "". nil: all are overwritten.
 	Spare func(T) string
-	// Guard returns why a deploy from another tenant leaves an entity that exists as it is,
-	// whatever the rule, "" if it does not. nil: none.
+	// Guard returns why a deploy from another tenant does not change an existing entity, whatever
+	// the rule, or "". nil: it may change all.
 	Guard func(T, entity.ImportOptions) string
-	// Owner returns the field of an entity for its owner, a principal of Directory. nil: the kind
+	// Owner returns a pointer to the owner of an entity, a principal of Directory. nil: the kind
 	// has no owners.
 	Owner     func(*T) *string
 	Directory Directory
-	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant
-	// has each slug once, "" for none. Taken returns the ids of the entities that have some natural
-	// ids, by natural id. nil: there are none. Rename sets the slug of one that has a natural id.
+	// Natural returns the natural id of an entity, "<owner>:<slug>", or only its slug if slugs are
+	// unique in the tenant, or "". Taken returns the ids of the entities with some natural ids, by
+	// natural id. Rename sets the slug of an entity with a natural id. nil: the kind has no natural
+	// ids.
 	Natural func(T) string
 	Rename  func(entity *T, slug string)
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
-	// Free returns the fields of an entity for JSON whose members the kind does not know, and which
-	// may have secrets, by the names of their columns in Row, which has them as they are. nil:
-	// there are none.
+	// Free returns pointers to JSON of an entity whose members the kind does not define and which
+	// may have secrets, by the names of their columns in Row. nil: the kind has no such JSON.
 	Free func(*T) map[string]*json.RawMessage
-	// Put writes b.Write, some of which overwrite.
+	// Put writes b.Write, which may overwrite entities.
 	Put func(ctx context.Context, b *Batch[T]) error
 
-	// Drop removes at most 500 entities and returns how many existed.
+	// Drop removes at most 500 entities and returns the number of those that existed.
 	Drop func(ctx context.Context, tenant string, ids []string) (int, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
@@ -97,10 +97,10 @@ func (p Transferer[T]) Needs(ctx context.Context, tenant string, ids []string) (
 	return needs, nil
 }
 
-// maxBatch is how many bytes of entities are read at once, but for the one that passes it.
+// maxBatch is the number of bytes at which a batch of entities ends.
 const maxBatch = 1 << 20
 
-// first returns those of the first n ids, at least one, that exist.
+// first returns those of the first n ids that exist; n is at least 1.
 func (p Transferer[T]) first(ctx context.Context, tenant string, ids []string) (some []T, n int, err error) {
 	bounded, meter := paging.WithBatch(ctx, maxBatch)
 	if some, err = p.Some(bounded, tenant, ids); err != nil || !meter.Full() {
@@ -110,7 +110,7 @@ func (p Transferer[T]) first(ctx context.Context, tenant string, ids []string) (
 	for n < len(ids) && read[ids[n]] {
 		n++
 	}
-	if n == 0 { // it does not exist, or comes later
+	if n == 0 { // the first one does not exist, or was not returned yet
 		some, err = p.Some(ctx, tenant, ids[:1])
 		return some, 1, err
 	}
@@ -163,12 +163,12 @@ func (p Transferer[T]) rows(
 	return rows, n, nil
 }
 
-// row returns the row of an entity: the columns of Row in their order, with the free JSON, masked,
-// in the places of its columns.
+// row returns the row of an entity: the columns of Row in their order, with the masked free JSON in
+// place of its columns.
 //
 // encoding/json checks and copies all raw JSON byte by byte. With 10 KiB of free JSON in each
-// entity it would make an export about eight times slower (BenchmarkExport), so that it encodes
-// null for the free JSON.
+// entity an export would take about eight times as long (BenchmarkExport), so encoding/json encodes
+// null in its place.
 func (p Transferer[T]) row(item T) (entity.Row, error) {
 	free, size := map[string]json.RawMessage{}, 0
 	for column, data := range p.free(&item) {
@@ -247,7 +247,7 @@ func (p Transferer[T]) Remove(ctx context.Context, tenant string, ids []string) 
 	return removed, nil
 }
 
-// Find returns what the registry knows of the given entities that exist, by id.
+// Find returns the Refs of the given entities that exist, by id.
 func Find[T any](
 	ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref,
 ) (map[string]entity.Ref, error) {
@@ -264,7 +264,7 @@ func Find[T any](
 	return found, nil
 }
 
-// Refs returns what the registry knows of some entities.
+// Refs returns the Refs of some entities.
 func Refs[T any](some []T, ref func(T) entity.Ref) []entity.Ref {
 	refs := make([]entity.Ref, len(some))
 	for i, item := range some {

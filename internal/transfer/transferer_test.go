@@ -22,7 +22,7 @@ import (
 type item struct {
 	Name string          `json:"name"`
 	A    json.RawMessage `json:"a"`
-	Note json.RawMessage `json:"note"` // of whose members the kind knows
+	Note json.RawMessage `json:"note"` // whose members the kind defines
 	B    json.RawMessage `json:"b"`
 }
 
@@ -70,8 +70,8 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 	}
 }
 
-// TestLargeEntities are read few at a time, in whatever order they come: all of them are exported
-// in the order that was asked for, and what does not exist is found out.
+// TestLargeEntities: large entities are read few at a time, in any order. All are exported in the
+// requested order, and missing ones are noticed.
 func TestLargeEntities(t *testing.T) {
 	is, most := is.New(t), 0
 	all := []string{"a", "b", "c", "d", "e"}
@@ -117,7 +117,7 @@ func TestLargeEntities(t *testing.T) {
 	is.Equal(most, 2)
 }
 
-// TestSecretsThatMove: an import warns of secrets that stay while the JSON around them changes.
+// TestSecretsThatMove: an import warns of secrets that are kept while the JSON around them changes.
 func TestSecretsThatMove(t *testing.T) {
 	is := is.New(t)
 	ours := item{
@@ -139,7 +139,7 @@ func TestSecretsThatMove(t *testing.T) {
 		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: nil,
 		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: {fmt.Sprintf(stayed, "1 secret")},
 		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":2}}`: {fmt.Sprintf(stayed, "3 secrets")},
-		`{"name":"p","a":{"host":"b"},"b":{"env":{"A":"*","B":"*"},"n":1}}`:                {lost}, // none stayed there
+		`{"name":"p","a":{"host":"b"},"b":{"env":{"A":"*","B":"*"},"n":1}}`:                {lost}, // none was kept
 		// and that is all that changed
 		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*"},"n":1}}`: {lost},
 	} {
@@ -152,7 +152,7 @@ func TestSecretsThatMove(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAnotherTenantsDeploy stay where the JSON is otherwise equal, and nowhere else.
+// TestSecretsOfAnotherTenantsDeploy: secrets are kept only where the JSON is otherwise equal.
 func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	is := is.New(t)
 	var put string
@@ -206,7 +206,7 @@ func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	}
 }
 
-// TestWhySaysItOnce, and keeps the cause for the log.
+// TestWhySaysItOnce: the message is not repeated, and the cause is kept for the log.
 func TestWhySaysItOnce(t *testing.T) {
 	is, k, cause := is.New(t), entity.Key{Kind: "thing", ID: "p"}, errors.New("cause")
 	is.Equal(transfer.Why(k, errs.New(errs.Invalid, "name must be short")).Error(), "thing p: name must be short")

@@ -4,8 +4,8 @@
 // An archive has these members, in this order: bundle.json, its description;
 // entities/<kind>/<id>.json, the rows, kind by kind, each kind after those that it needs;
 // files/<id>/<path>, the files of entities; and checksums.json, the SHA-256 of every member before
-// it. The same content has the same bytes. Archives are streamed: in memory are only the names of
-// the members and their checksums.
+// it. The same content has the same bytes. Archives are streamed: only the names of the members and
+// their checksums are in memory.
 //
 // bundles imports it, and programs that read archives may.
 package archive
@@ -30,10 +30,10 @@ const (
 // ContentType is the media type of an archive.
 const ContentType = "application/gzip"
 
-// Member is a row or a file of an archive.
+// Member is a row or a file in an archive.
 type Member struct {
-	entity.Key              // of a file: ID alone
-	JSON       []byte       // of a row: a JSON object
+	entity.Key              // for a file: only ID
+	JSON       []byte       // for a row: a JSON object
 	File       *entity.File // nil for a row
 }
 
@@ -43,12 +43,12 @@ const (
 	rowsFolder = "entities/"
 	filFolder  = "files/"
 
-	// typeRecord is the PAX record that carries a file's content type.
+	// typeRecord is the PAX record for a file's content type.
 	typeRecord = "TENANTCONTENT.contentType"
 
-	// sizeRecord is the PAX record that carries a size of more than maxOctal bytes, 8 GiB less one:
-	// tar's eleven octal digits end there. A smaller one must not have it, so that no two programs
-	// read two sizes.
+	// sizeRecord is the PAX record for a size of more than maxOctal bytes, 8 GiB less one, which is
+	// the limit of tar's eleven octal digits. A smaller file must not have the record, so that all
+	// programs read the same size.
 	sizeRecord = "size"
 	maxOctal   = 1<<33 - 1
 )
@@ -58,8 +58,8 @@ type sum [sha256.Size]byte
 
 func (s sum) String() string { return hex.EncodeToString(s[:]) }
 
-// rowName returns the name of the member of a row. In the id, everything but lower-case letters,
-// digits and hyphens is escaped, so that ids that differ in case alone, as keys of colors may, are
+// rowName returns the name of the member of a row. All characters of the id but lower-case letters,
+// digits and hyphens are escaped, so that ids that differ only in case, such as keys of colors, are
 // two files on every file system.
 func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
@@ -93,7 +93,7 @@ func escape(s string, plain func(c byte, i int) bool) string {
 	return b.String()
 }
 
-// unescape reverses escape. ok is false for any text that escape does not return.
+// unescape reverses escape. ok is false for text that is not a result of escape.
 func unescape(s string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -114,7 +114,8 @@ func unescape(s string) (string, bool) {
 	return b.String(), utf8.ValidString(b.String())
 }
 
-// parse returns the member with a name, which must be clean. Errors: errs.Invalid naming it.
+// parse returns the member with a name, which must be clean. It returns errs.Invalid naming the
+// member.
 func parse(name string) (Member, error) {
 	if rest, ok := strings.CutPrefix(name, rowsFolder); ok {
 		kind, file, _ := strings.Cut(rest, "/")
@@ -135,7 +136,7 @@ func parse(name string) (Member, error) {
 	return Member{}, bad(name, "is not one that an archive has")
 }
 
-// cleanPath returns errs.Invalid for a path that would leave the folder that it is unpacked into.
+// cleanPath returns errs.Invalid for a path outside of the folder into which it is unpacked.
 func cleanPath(p, name string) error {
 	switch {
 	case strings.HasPrefix(p, "/"):

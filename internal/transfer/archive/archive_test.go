@@ -26,14 +26,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// item is a row, or with a path a file, of a test's archive.
+// item is a row, or a file if it has a path, of a test archive.
 type item struct {
 	kind, id, path, content, contentType string
 }
 
 var items = []item{
 	{kind: "user", id: "jo@example.com", content: `{"a": 1}`},
-	{kind: "user", id: "JO@example.com", content: `{}`}, // no twin: ids are escaped
+	{kind: "user", id: "JO@example.com", content: `{}`}, // not a duplicate: ids are escaped
 	{kind: "color", id: "brand/primary 100%", content: `{"b": "<&>"}`},
 	{kind: "color", id: "..", content: `{}`},
 	{kind: "color", id: ".", content: `{}`},
@@ -129,7 +129,7 @@ func TestRoundTrip(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(a.Header().Tenant, "acme")
 	is.Equal(a.Header().Counts["color"], 5)
-	for range items { // files that nobody reads count too
+	for range items { // the bytes of skipped files count, too
 		_, err := a.Next()
 		is.NoErr(err)
 	}
@@ -139,7 +139,7 @@ func TestRoundTrip(t *testing.T) {
 	is.Equal(err, io.EOF)
 }
 
-// TestTightContentSize: content that packs very well makes no archive that looks like a bomb.
+// TestTightContentSize: the archive of content that packs very well does not look like a bomb.
 func TestTightContentSize(t *testing.T) {
 	is := is.New(t)
 	var all []item
@@ -161,7 +161,7 @@ func TestTightContentSize(t *testing.T) {
 	is.NoErr(c.Run())
 }
 
-// TestTarReadsIt: an archive is no secret format.
+// TestTarReadsIt: tar can read an archive.
 func TestTarReadsIt(t *testing.T) {
 	is := is.New(t)
 	c := exec.Command("tar", "tzf", "-")
@@ -178,7 +178,7 @@ func TestTarReadsIt(t *testing.T) {
 	}
 }
 
-// raw is a member of a hand-made archive.
+// raw is a member of an archive that a test writes itself.
 type raw struct {
 	tar.Header
 	content string
@@ -193,14 +193,14 @@ var first, red, id = member("bundle.json", good), member(
 	"entities/color/red.json", `{}`,
 ), "0190163d-8694-739b-aea5-966c26f8ad91"
 
-// with sets something of a member's header.
+// with changes the header of a member.
 func (r raw) with(change func(h *tar.Header)) raw {
 	h := r.Header
 	change(&h)
 	return raw{h, r.content}
 }
 
-// sums is a checksums.json that fits members; change may spoil it.
+// sums returns a checksums.json for members; change may change it.
 func sums(all []raw, change ...func(map[string]string)) raw {
 	m := map[string]string{}
 	for _, r := range all {
@@ -255,7 +255,7 @@ func TestHandMadeIsRead(t *testing.T) {
 	is.New(t).NoErr(err)
 }
 
-// TestRepacked checks archives that people have unpacked, and packed again with tar.
+// TestRepacked reads archives that were unpacked, and packed again with tar.
 func TestRepacked(t *testing.T) {
 	is := is.New(t)
 	folder := t.TempDir()
@@ -305,7 +305,7 @@ func TestRepacked(t *testing.T) {
 	}
 }
 
-// TestHostile: what must be refused, with a part of the message that names what is wrong.
+// TestHostile: archives that must be refused, with the part of the message that names the error.
 func TestHostile(t *testing.T) {
 	whole := made(t, first, red)
 	zeros := strings.Repeat("\x00", 8<<20)
@@ -584,12 +584,12 @@ func flipped(file []byte, at int) []byte {
 	return file
 }
 
-// latin makes a name of a tar no UTF-8. The sum of its header stays right.
+// latin replaces a name in a tar by one that is not UTF-8. The checksum of its header stays valid.
 func latin(t []byte) []byte {
 	return bytes.Replace(t, []byte("files/x/caf?"), []byte("files/x/ca\xe5\xc0")[:12:12], 1)
 }
 
-// sparse makes the second member one of GNU's sparse files.
+// sparse makes the second member a sparse file of GNU tar.
 func sparse(file []byte) []byte {
 	h := file[1024 : 1024+512]
 	h[156] = 'S'
@@ -608,15 +608,15 @@ func resummed(file []byte, at int) []byte {
 	return file
 }
 
-// paxed is an archive whose second member has these extended records.
+// paxed returns an archive whose second member has these extended records.
 func paxed(t testing.TB, records string) []byte {
 	file := tarred(t, first, raw{tar.Header{Name: "PaxHeaders.0/x"}, records}, red, sums([]raw{first, red}))
 	file[1024+156] = 'x'
 	return resummed(file, 1024)
 }
 
-// TestLargeFile: a file of 8 GiB or more, whose size tar writes into an extended record, is read as
-// it is written, when the limits allow it. A smaller one has no such record.
+// TestLargeFile: a file of 8 GiB or more, whose size tar writes into an extended record, can be
+// written and read, if the limits allow it. A smaller one has no such record.
 func TestLargeFile(t *testing.T) {
 	is := is.New(t)
 	var b bytes.Buffer
@@ -636,13 +636,13 @@ func TestLargeFile(t *testing.T) {
 		limits  archive.Limits
 		message string
 	}{
-		{8 << 30, wide, "The archive is cut off."}, // it was taken
+		{8 << 30, wide, "The archive is cut off."}, // it was accepted
 		{
 			8 << 30, archive.Limits{},
 			`"files/1/a" has 8589934592 bytes: an archive must not have more than 4294967296 bytes when it is unpacked`,
 		},
 		{1<<63 - 1, wide, `"files/1/a" has 9223372036854775807 bytes`},
-		{64<<30 - 1024, wide, "bytes when it is unpacked"}, // with what was before it
+		{64<<30 - 1024, wide, "bytes when it is unpacked"}, // including what precedes it
 		{8<<30 - 1, wide, `has the extended header "size"`},
 		{0, wide, `has the extended header "size"`},
 		{-1, wide, "damaged"},
@@ -680,7 +680,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBrokenSource: an archive that cannot be read is not a bad archive.
+// TestBrokenSource: an error of the source is not an error of the archive.
 func TestBrokenSource(t *testing.T) {
 	is, broken := is.New(t), errors.New("broken")
 	file := pack(t, append(slices.Clone(items), item{id: items[7].id, path: "z", content: random(300_000)}))
@@ -725,7 +725,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the bytes, the reader ends, and what it takes the writer gives again.
+// FuzzReader: the reader ends for all inputs, and the writer writes what it has read.
 func FuzzReader(f *testing.F) {
 	f.Add(pack(f, items))
 	f.Add(made(f, first, red))
@@ -733,7 +733,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte{})
 	limits := archive.Limits{Members: 100, Bytes: 8 << 20, Row: 1 << 20}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for _, file := range [][]byte{file, zipped(file)} { // the tar below is what is worth fuzzing
+		for _, file := range [][]byte{file, zipped(file)} { // fuzz the tar rather than the gzip
 			all, err := unpack(bytes.NewReader(file), limits)
 			if err != nil {
 				if errs.CodeOf(err) != errs.Invalid {

@@ -9,20 +9,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
 )
 
-// Header is bundle.json.
+// Header is the content of bundle.json.
 type Header struct {
 	Format  string            `json:"format"`  // set by the Writer
 	Version int               `json:"version"` // set by the Writer
-	Tenant  string            `json:"tenant"`  // where the content is from
+	Tenant  string            `json:"tenant"`  // the tenant of the content
 	Bundle  Bundle            `json:"bundle"`
-	Entries []json.RawMessage `json:"entries"` // as the API writes them: type, reference, data; see MaxNesting
-	// Counts is how many rows of each kind there are. A kind without rows may be named too: a
-	// restore empties it.
+	Entries []json.RawMessage `json:"entries"` // in the format of the API: type, reference, data; see MaxNesting
+	// Counts is the number of rows of each kind. It may contain a kind without rows, whose entities
+	// a restore removes.
 	Counts map[entity.Kind]int `json:"counts"`
 }
 
-// Bundle is the manifest that an archive was made of; it is empty except for its name when there is
-// none.
+// Bundle is the manifest from which an archive was made. Without a manifest it has only a name.
 type Bundle struct {
 	ID          string  `json:"id,omitempty"`
 	Name        string  `json:"name"`
@@ -30,14 +29,14 @@ type Bundle struct {
 	Description *string `json:"description,omitempty"`
 }
 
-// Check returns errs.Invalid if no archive with the header can be within the limits: if it is too
-// long or nested too deep, or has too many rows. Counts may be incomplete.
+// Check returns errs.Invalid if an archive with the header would exceed the limits: if the header
+// is too long or nested too deep, or has too many rows. Counts may be incomplete.
 func (h Header) Check(l Limits) error {
 	_, err := h.bytes(l.WithDefaults())
 	return err
 }
 
-// bytes writes bundle.json. Errors: as Check.
+// bytes returns bundle.json. It returns errors as Check does.
 func (h Header) bytes(l Limits) ([]byte, error) {
 	if err := h.checkMembers(l); err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func (h Header) bytes(l Limits) ([]byte, error) {
 	if h.Counts == nil {
 		h.Counts = map[entity.Kind]int{}
 	}
-	raw, err := json.Marshal(h) // compact: what is nested deep would else grow with the square of its levels
+	raw, err := json.Marshal(h) // compact, as the indentation of deep nesting would have quadratic size
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +58,11 @@ func (h Header) bytes(l Limits) ([]byte, error) {
 	return raw, checkHeader(raw)
 }
 
-// checkMembers returns errs.Invalid if the archive has too many members by its header.
+// checkMembers returns errs.Invalid if the archive has too many members according to its header.
 func (h Header) checkMembers(l Limits) error {
 	members := 2 // bundle.json and checksums.json
 	for _, n := range h.Counts {
-		members += min(n, math.MaxInt32) // a header that somebody made up
+		members += min(n, math.MaxInt32) // the header can contain any number
 	}
 	if members > l.Members {
 		return errs.New(
@@ -74,8 +73,8 @@ func (h Header) checkMembers(l Limits) error {
 	return nil
 }
 
-// checkHeader checks bundle.json before it is decoded, as its decoded form may take many times its
-// bytes.
+// checkHeader checks bundle.json before it is decoded, because its decoded form may be many times
+// larger.
 func checkHeader(raw []byte) error {
 	if wrong := wrongObject(raw); wrong != "" {
 		return bad(headerName, "%s", wrong)
@@ -89,12 +88,12 @@ func checkHeader(raw []byte) error {
 	return nil
 }
 
-// parseHeader reads bundle.json.
+// parseHeader parses bundle.json.
 func parseHeader(raw []byte) (h Header, err error) {
 	if err := checkHeader(raw); err != nil {
 		return h, err
 	}
-	// The format first: a newer version may have another shape.
+	// First the format, because a newer version may have other members.
 	var is struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`

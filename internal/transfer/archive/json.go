@@ -10,8 +10,8 @@ import (
 )
 
 // wrongObject returns the reason why JSON cannot be a row or bundle.json, as the end of a sentence,
-// "" if it can. A duplicate name is refused, as readers differ in which one counts. The values are
-// not checked.
+// or "". A duplicate name is refused, because parsers differ in which value they use. The values
+// are not checked.
 func wrongObject(raw []byte) (wrong string) {
 	if !utf8.Valid(raw) || len(raw) == 0 || raw[0] != '{' {
 		return "is not a JSON object"

@@ -19,7 +19,7 @@ func TestWrongObject(t *testing.T) {
 		`{`: "is not a JSON object", `{}{}`: "is not a JSON object", "{\"a\": \"\xff\"}": "is not a JSON object",
 		`{"a": 1, "a": 1`:  "is not a JSON object",
 		`{"a": 1, "a": 1}`: `gives "a" twice`, `{"a": 1, "\u0061": 1, "b": 1}`: `gives "a" twice`,
-		`{"x": {"a": 1, "a": 1}}`:     "", // a value is its own matter
+		`{"x": {"a": 1, "a": 1}}`:     "", // values are not checked
 		`{"\u0000": 1}`:               "has a NUL character or half of a surrogate pair",
 		`{"a": "\ud800"}`:             "has a NUL character or half of a surrogate pair",
 		"{" + long + "," + long + "}": `gives "` + strings.Repeat("ü", 100) + `…" twice`,
@@ -29,7 +29,7 @@ func TestWrongObject(t *testing.T) {
 	}
 }
 
-// many is an object of n members.
+// many returns an object of n members.
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -2,17 +2,17 @@ package archive
 
 import "github.com/tenantcontent/tenantcontent/errs"
 
-// Limits limit archives that are read and written: what one program writes, another one with the
-// same limits can read. A limit of 0 has its default. In addition, the names of all members may
+// Limits limit archives that are read and written. A program can read what another one with the
+// same limits has written. A limit of 0 has its default. In addition, the names of all members may
 // have 128 bytes each on average, or 1 MiB together.
 type Limits struct {
 	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
 	Bytes   int64 // unpacked; default 4 GiB
-	Row     int64 // bytes of one row; default 4 MiB
+	Row     int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer packs less to meet it
 	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer stays below by packing less
 }
 
-// Check returns errs.Invalid, naming it, for an invalid limit.
+// Check returns errs.Invalid naming an invalid limit.
 func (l Limits) Check() error {
 	for name, v := range map[string]int64{
 		"Members": int64(l.Members),
@@ -27,7 +27,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// WithDefaults returns the limits with defaults for those that are 0.
+// WithDefaults returns the limits with defaults in place of 0.
 func (l Limits) WithDefaults() Limits {
 	set := func(v *int64, to int64) {
 		if *v == 0 {
@@ -43,11 +43,10 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// names is the most bytes of all names together. They are what a Reader and a Writer keep in
-// memory.
+// names is the most bytes of all names together, which a Reader and a Writer keep in memory.
 func (l Limits) names() int { return max(128*l.Members, 1<<20) }
 
-// MaxNesting is how deep the data of an entry may be nested.
+// MaxNesting is the most levels of the data of an entry.
 const MaxNesting = 64
 
 const (
@@ -57,7 +56,7 @@ const (
 	maxColumns = 10_000         // members of a row, and of bundle.json
 	maxName    = 4096           // bytes of a member's name
 	maxType    = 255            // bytes of a file's content type
-	maxTar     = 16 << 10       // bytes that tar says about a member: a name and a content type need fewer
-	maxToken   = 32 << 10       // bytes of a text of checksums.json: a name with each byte of it escaped needs fewer
+	maxTar     = 16 << 10       // bytes of tar's headers for a member, more than for any valid name and content type
+	maxToken   = 32 << 10       // bytes of a text of checksums.json, more than for any escaped name
 	free       = 1 << 20        // bytes before the ratio counts
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// TestWriterKeepsLimitsSize: for each limit there is a last archive that can be written, and a
-// Reader with the same limit takes it; of the next one the Writer says which limit it is.
+// TestWriterKeepsLimitsSize: for each limit the largest archive within it can be written, and a
+// Reader with the same limit accepts it. For the next larger one the Writer names the limit.
 func TestWriterKeepsLimitsSize(t *testing.T) {
 	row := func(w *archive.Writer, id, content string) error {
 		return w.Row(entity.Row{Key: entity.Key{Kind: "tag", ID: id}, JSON: []byte(content)})
@@ -36,7 +36,7 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 	none := func(*archive.Writer, int) error { return nil }
 	for name, c := range map[string]struct {
 		limits  archive.Limits
-		last    int // of n that fits
+		last    int // the largest n that is accepted
 		header  func(n int) archive.Header
 		write   func(w *archive.Writer, n int) error
 		message string
@@ -104,7 +104,7 @@ func TestWriterKeepsLimitsSize(t *testing.T) {
 			_, err = unpack(bytes.NewReader(packed), c.limits)
 			is.NoErr(err)
 			most := c.last + 1
-			if c.message == "" { // it depends on what else is there
+			if c.message == "" { // it depends on the other content
 				most = c.last + 20
 			}
 			if name == "bytes" {
@@ -133,7 +133,8 @@ func TestReaderNamesTooManyMembers(t *testing.T) {
 	is.True(strings.Contains(errs.MessageOf(err), "at most 21 members, and this one has 22: "))
 }
 
-// TestHeaderCheck: a header by itself says that no archive can have it, before anything is written.
+// TestHeaderCheck: Check refuses a header with which no archive can exist, before anything is
+// written.
 func TestHeaderCheck(t *testing.T) {
 	is := is.New(t)
 	counts := map[entity.Kind]int{"tag": 6, "color": 4}
@@ -156,13 +157,13 @@ func TestHeaderCheck(t *testing.T) {
 	}
 }
 
-// nested is an object of so many levels.
+// nested returns an object of so many levels.
 func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
 }
 
-// TestAnyRatioSize: whatever ratio is configured, what packs 10,000 times smaller does not look
-// like a bomb, at no byte of it.
+// TestAnyRatioSize: with any configured ratio, content that packs 10,000 times smaller does not
+// look like a bomb, at any byte of it.
 func TestAnyRatioSize(t *testing.T) {
 	for _, ratio := range []int64{1, 2, 3, 4, 10, 50, 200, 5000, 1 << 50} {
 		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
@@ -184,7 +185,7 @@ func TestAnyRatioSize(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(len(all), 5)
 			if ratio > 1000 {
-				is.True(size < 400_000) // what packs is not stored
+				is.True(size < 400_000) // most of the content is not stored uncompressed
 			}
 		})
 	}
@@ -195,8 +196,8 @@ type inDrops struct{ io.Reader }
 
 func (b inDrops) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(len(p), 256)]) }
 
-// TestWriterClashes: what a Reader refuses of the names of files and the content of rows, the
-// Writer does too.
+// TestWriterClashes: a Writer refuses the names of files and the content of rows that a Reader
+// refuses.
 func TestWriterClashes(t *testing.T) {
 	row := func(kind, id, content string) func(*archive.Writer) error {
 		return func(w *archive.Writer) error {

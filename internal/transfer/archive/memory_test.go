@@ -21,13 +21,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 )
 
-// most is how many bytes of memory the worst archive may take, the test's own included.
+// most is the most bytes of memory for the worst archive, including those of the test.
 const most = 128 << 20
 
-// TestHostileMemory: what an archive contains costs no memory that grows with it. The expansion
-// ratio is not what stops these. As in TestMostMembersMemory, the one that writes an archive and
-// the one that reads it share a pipe alone, and the one that measures neither: the race detector,
-// without which tests of memory run, has nothing to find.
+// TestHostileMemory: memory does not grow with the contents of an archive. These archives are not
+// stopped by the expansion ratio. As in TestMostMembersMemory, the goroutines that write and read
+// an archive share only a pipe, and the one that measures shares nothing with them. Tests of memory
+// run without the race detector, which has nothing to find here.
 func TestHostileMemory(t *testing.T) {
 	head := strings.Replace(good, `"color": 1`, `"color": 199998`, 1)
 	for name, c := range map[string]struct {
@@ -182,8 +182,8 @@ func TestHostileMemory(t *testing.T) {
 	}
 }
 
-// TestMostMembersMemory: as many members as there may be, with names as long as they may be, need
-// no more memory, here to be written and read at once.
+// TestMostMembersMemory: the most members with the longest names need no more memory, when they are
+// written and read at the same time.
 func TestMostMembersMemory(t *testing.T) {
 	const n = 30_000 - 2
 	is, limits := is.New(t), archive.Limits{Members: n + 2}
@@ -204,7 +204,7 @@ func TestMostMembersMemory(t *testing.T) {
 	is.True(peak < most/3)
 }
 
-// drain reads an archive to its end and keeps nothing.
+// drain reads an archive to its end.
 func drain(r io.Reader, l archive.Limits) (n int, err error) {
 	a, err := archive.NewReader(r, l)
 	for err == nil {
@@ -214,7 +214,7 @@ func drain(r io.Reader, l archive.Limits) (n int, err error) {
 	return n, err
 }
 
-// heapPeak returns how far the heap grew while fn ran, garbage of the last cycle included.
+// heapPeak returns how much the heap grew while fn ran, including garbage of the last cycle.
 func heapPeak(fn func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
@@ -238,7 +238,7 @@ func heapPeak(fn func()) uint64 {
 	}
 }
 
-// hostile writes what no honest writer does.
+// hostile writes invalid archives.
 type hostile struct {
 	zip *gzip.Writer
 	tar *tar.Writer
@@ -257,7 +257,7 @@ func (h *hostile) member(name, content string) {
 	h.note(err)
 }
 
-// long is a member whose middle is the same over and over, n bytes.
+// long writes a member whose middle is repeated up to n bytes.
 func (h *hostile) long(name, before, middle string, n int, after string) {
 	n -= n % len(middle)
 	h.note(h.tar.WriteHeader(&tar.Header{
@@ -287,7 +287,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// special is a header of a kind that tar.Writer does not let through.
+// special writes a header of a kind that tar.Writer refuses.
 func (h *hostile) special(flag byte, content string) {
 	h.note(h.tar.Flush())
 	block := make([]byte, 512)
@@ -305,7 +305,7 @@ func (h *hostile) special(flag byte, content string) {
 	h.note(err)
 }
 
-// pax is one record of an extended header.
+// pax returns one record of an extended header.
 func pax(key, value string) string {
 	n := len(key) + len(value) + 3
 	for len(fmt.Sprintf("%d %s=%s\n", n, key, value)) != n {

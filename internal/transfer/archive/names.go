@@ -18,13 +18,13 @@ type names struct {
 	files  []file
 }
 
-// file is the name of a file's member, as it is and folded.
+// file is the name of a file's member, unchanged and folded.
 type file struct{ name, folded string }
 
 func newNames(l Limits) names { return names{limits: l, seen: map[[16]byte]struct{}{}} }
 
-// add returns errs.Invalid for one member too many, and for a name that is not clean, or that is
-// the same file as another one on some file system.
+// add returns errs.Invalid for a member beyond the limit, and for a name that is not clean, or that
+// is the same file as another one on some file system.
 func (n *names) add(name string) error {
 	n.bytes += len(name)
 	switch {
@@ -59,7 +59,7 @@ func (n *names) add(name string) error {
 	return nil
 }
 
-// setting is the part of an error message that names the setting of the limit.
+// setting is the part of an error message that names the setting for the limit.
 const setting = "the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS"
 
 // clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file
@@ -74,7 +74,7 @@ func (n *names) clash() error {
 	return nil
 }
 
-// folderFirst compares names so that the content of a folder follows its name: / sorts before all
+// folderFirst compares names so that the content of a folder follows the folder: / sorts before all
 // other characters.
 func folderFirst(a, b string) int {
 	for i := range min(len(a), len(b)) {

@@ -10,29 +10,29 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// packer is a gzip writer that stays within Limits.Ratio, so that a Reader does not take the
-// archive for a decompression bomb: it stores a part of highly repetitive content uncompressed. It
-// also stays within Limits.Bytes.
+// packer is a gzip writer that meets Limits.Ratio, so that a Reader does not take the archive for a
+// decompression bomb: it stores a part of highly repetitive content uncompressed. It also meets
+// Limits.Bytes.
 type packer struct {
 	out    *counting
 	flate  *flate.Writer
-	stored bool // as it is
+	stored bool // blocks are uncompressed
 	crc    uint32
 	size   int64
-	most   int64 // of size
-	times  int64 // as tight as it may be: half of what a Reader takes
-	next   int64 // size at which the ratio is looked at again
+	most   int64 // limit of size
+	times  int64 // the highest ratio: half of what a Reader accepts
+	next   int64 // size at which the ratio is checked again
 }
 
-// level 2 packs JSON at several hundred MB/s; level 6 would make it a tenth smaller.
+// Level 2 packs JSON at several hundred MB/s. The result of level 6 would be a tenth smaller.
 const level = 2
 
-// window is how many bytes are between two checks of the ratio.
+// window is the number of bytes between two checks of the ratio.
 const window = 64 << 10
 
 func newPacker(w io.Writer, l Limits) (*packer, error) {
 	p := &packer{out: &counting{w: w}, most: l.Bytes, times: l.Ratio / 2, next: free / 2}
-	// No name and no time; the system is unknown.
+	// Without a name and a time; the system is unknown.
 	if _, err := p.out.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (p *packer) adjust() error {
 	if p.tight() == p.stored {
 		return nil
 	}
-	if err := p.flate.Flush(); err != nil { // much of it may not be written yet
+	if err := p.flate.Flush(); err != nil { // flate may hold back many bytes
 		return err
 	}
 	if p.tight() == p.stored {
@@ -89,7 +89,7 @@ func (p *packer) begin(stored bool) (err error) {
 	return err
 }
 
-// Close ends the stream. It does not close the writer below.
+// Close ends the stream. It does not close the underlying writer.
 func (p *packer) Close() error {
 	if err := p.flate.Close(); err != nil {
 		return err

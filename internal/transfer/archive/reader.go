@@ -18,8 +18,8 @@ import (
 )
 
 // Reader reads an archive. It returns errs.Invalid, naming the member, for an invalid archive. Its
-// results are valid only once Next has returned io.EOF, which means that every checksum is right
-// and nothing follows. Its memory is bounded by the Limits, whatever the archive contains.
+// results are valid only after Next has returned io.EOF, which means that all checksums match and
+// nothing follows. Its memory is bounded by the Limits, whatever the archive contains.
 type Reader struct {
 	limits Limits
 	src    *source
@@ -29,22 +29,23 @@ type Reader struct {
 
 	names  names
 	counts map[entity.Kind]int
-	kinds  map[entity.Kind]bool // begun
-	kind   entity.Kind          // of the last row
-	files  bool                 // rows are over
+	kinds  map[entity.Kind]bool // kinds whose rows have begun
+	kind   entity.Kind          // kind of the last row
+	files  bool                 // all rows have been read
 	sums   map[string]sum
 
 	last    string // name of the last member
-	heading bool   // tar reads what comes before a member's content
-	from    int64  // where it began to
+	heading bool   // tar is reading the headers of a member
+	from    int64  // offset at which the headers begin
 	open    bool   // the last member is a file that is being read
 	hash    hash.Hash
-	err     error // the first one; it stays
+	err     error // the first error, which all calls return
 
-	again bool // it was found whole before
+	again bool // the archive has been checked before
 }
 
-// NewReader reads the header. Errors: errs.Invalid; r's own, as they are.
+// NewReader returns a Reader that has read the header. It returns errs.Invalid, or the errors of r
+// unchanged.
 func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	l = l.WithDefaults()
 	a := &Reader{
@@ -62,8 +63,8 @@ func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	return a, a.readHeader()
 }
 
-// Reread reads an archive that a Reader has already read to its end. It does not check the
-// checksums and the JSON of rows again. The bytes must be the same.
+// Reread returns a Reader for an archive that a Reader has already read to its end. It does not
+// check the checksums and the JSON of rows again. The bytes must be the same.
 func Reread(r io.Reader, l Limits) (*Reader, error) {
 	a, err := NewReader(r, l)
 	if err == nil {
@@ -75,8 +76,8 @@ func Reread(r io.Reader, l Limits) (*Reader, error) {
 // Header returns bundle.json.
 func (a *Reader) Header() Header { return a.header }
 
-// Next returns the next row or file; Read returns the bytes of a file. At the end of a valid
-// archive it returns io.EOF. Errors: errs.Invalid; the source's own, as they are.
+// Next returns the next row or file. Read returns the bytes of a file. At the end of a valid
+// archive Next returns io.EOF. It returns errs.Invalid, or the errors of the source unchanged.
 func (a *Reader) Next() (Member, error) {
 	if a.err != nil {
 		return Member{}, a.err
@@ -88,7 +89,7 @@ func (a *Reader) Next() (Member, error) {
 	return m, nil
 }
 
-// Read reads the file that Next returned. Errors: as Next.
+// Read reads the file that Next returned. It returns errors as Next does.
 func (a *Reader) Read(p []byte) (int, error) {
 	if a.err != nil {
 		return 0, a.err
@@ -111,7 +112,7 @@ func (a *Reader) Read(p []byte) (int, error) {
 	return n, a.err
 }
 
-// note keeps the checksum of the last member.
+// note stores the checksum of the last member.
 func (a *Reader) note(s sum) {
 	if !a.again {
 		a.sums[a.last] = s
@@ -139,8 +140,8 @@ func (a *Reader) readHeader() error {
 	return a.header.checkMembers(a.limits)
 }
 
-// head reads the tar header of the next member, up to maxTar bytes. It leaves out the folders that
-// tar adds when a folder is packed, and their ./ in names. Errors: tar's own.
+// head reads the tar header of the next member, up to maxTar bytes. It skips the folders that tar
+// adds when a folder is packed, and removes ./ from names. It returns the errors of tar.
 func (a *Reader) head() (*tar.Header, error) {
 	for {
 		a.heading, a.from = true, a.src.unpacked
@@ -157,7 +158,7 @@ func (a *Reader) head() (*tar.Header, error) {
 }
 
 func (a *Reader) next() (Member, error) {
-	if a.open { // a file that nobody read to its end: its checksum counts all the same
+	if a.open { // the rest of a file must be read for its checksum
 		if _, err := io.Copy(io.Discard, a); err != nil {
 			return Member{}, err
 		}
@@ -213,12 +214,11 @@ func (a *Reader) plain(h *tar.Header) error {
 			a.limits.Bytes,
 		)
 	}
-	a.last = strings.Clone(h.Name) // tar's is a part of all that it says
+	a.last = strings.Clone(h.Name) // tar's string is a part of a larger one
 	return a.names.add(a.last)
 }
 
-// describes reports whether an extended header is one of those with which programs describe the
-// file that they have packed.
+// describes reports whether an extended header is one with which programs describe packed files.
 func describes(record string) bool {
 	switch record {
 	case "path", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment":
@@ -227,8 +227,8 @@ func describes(record string) bool {
 	return strings.HasPrefix(record, "SCHILY.") || strings.HasPrefix(record, "LIBARCHIVE.")
 }
 
-// Repack is what to do about an archive that somebody has packed in another order, as a part of a
-// sentence: checksums.json has the names in the order of the archive.
+// Repack tells, as a part of a sentence, what to do about an archive that was packed in another
+// order: checksums.json has the names in the order of the archive.
 const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T ` +
 	`<(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
 
@@ -236,7 +236,7 @@ func typeFits(t string) bool {
 	return len(t) <= maxType && utf8.ValidString(t) && strings.IndexByte(t, 0) < 0
 }
 
-// row reads a row. Kinds come together, and before all files.
+// row reads a row. Rows of a kind must be consecutive, and precede all files.
 func (a *Reader) row(h *tar.Header, m Member) (Member, error) {
 	if a.files || m.Kind != a.kind && a.kinds[m.Kind] {
 		return Member{}, bad(h.Name, "is out of order: %s", Repack)
@@ -259,7 +259,7 @@ func (a *Reader) row(h *tar.Header, m Member) (Member, error) {
 	return m, nil
 }
 
-// whole reads a member that has at most so many bytes.
+// whole reads a member of at most most bytes.
 func (a *Reader) whole(h *tar.Header, most int64) ([]byte, error) {
 	if h.Size > most {
 		return nil, bad(h.Name, "has %d bytes: at most %d are allowed", h.Size, most)
@@ -274,8 +274,7 @@ func (a *Reader) whole(h *tar.Header, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// fault returns errs.Invalid for an invalid archive, and the source's error for one that could not
-// be read.
+// fault returns errs.Invalid for an invalid archive, and the source's error if reading failed.
 func (a *Reader) fault(err error) error {
 	if errs.CodeOf(err) != errs.Internal {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// source keeps the error of the underlying reader, and counts the packed bytes.
+// source stores the error of the underlying reader, and counts the packed bytes.
 type source struct {
 	in       io.Reader
 	buf      *bufio.Reader
@@ -27,7 +27,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fault tells an archive that is bad from one that could not be read.
+// fault returns errs.Invalid with the message, or the error of the source if there was one.
 func (s *source) fault(err error, message string) error {
 	if s.err != nil {
 		return s.err
@@ -56,7 +56,8 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ration is a reader that fails after so many bytes, so that a parser does not search without end.
+// ration is a reader that fails after a number of bytes, so that a parser does not search without
+// end.
 type ration struct {
 	io.Reader
 	left int

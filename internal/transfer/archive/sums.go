@@ -11,12 +11,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// finish compares the checksums and makes sure that nothing follows.
+// finish compares the checksums and checks that nothing follows.
 func (a *Reader) finish(h *tar.Header) error {
 	if _, ok := h.PAXRecords[typeRecord]; ok {
 		return bad(h.Name, "has a content type")
 	}
-	// As it is written, with each byte of a name escaped, and some air.
+	// The size with each byte of a name escaped, and a margin.
 	if most := int64(6*a.names.bytes + 256*len(a.names.seen)); h.Size > most {
 		return bad(
 			h.Name,
@@ -48,7 +48,7 @@ func (a *Reader) over() error {
 	} else if !errors.Is(err, io.EOF) {
 		return a.fault(err)
 	}
-	// tar may pad with zeros what it packs, and gzip is over then.
+	// tar may write zeros as padding, after which gzip must end.
 	rest, err := io.ReadAll(io.LimitReader(&unpacked{a: a}, 64<<10))
 	if err != nil {
 		return a.fault(err)
@@ -64,12 +64,12 @@ func (a *Reader) over() error {
 	return nil
 }
 
-// compare reads checksums.json piece by piece: it may be long.
+// compare reads checksums.json token by token, because it may be long.
 func (a *Reader) compare() error {
 	in := &ration{Reader: a.tar}
 	d := json.NewDecoder(in)
 	broken := errs.New(errs.Invalid, "The archive's checksums.json cannot be read.")
-	token := func() (json.Token, error) { // the member's end is one too
+	token := func() (json.Token, error) { // the end of the member is the end of the JSON, too
 		in.left = maxToken
 		t, err := d.Token()
 		switch {

@@ -14,7 +14,7 @@ import (
 )
 
 // Writer writes an archive. It returns errs.Invalid for content that a Reader with the same Limits
-// would refuse. The archive is valid only once Close has succeeded.
+// would refuse. The archive is valid only after Close has succeeded.
 type Writer struct {
 	limits Limits
 	out    *bufio.Writer
@@ -22,9 +22,9 @@ type Writer struct {
 	tar    *tar.Writer
 	names  names
 	counts map[entity.Kind]int
-	kinds  map[entity.Kind]bool // begun
-	kind   entity.Kind          // of the last row
-	files  bool                 // rows are over
+	kinds  map[entity.Kind]bool // kinds whose rows have begun
+	kind   entity.Kind          // kind of the last row
+	files  bool                 // all rows have been written
 	sums   []line
 }
 
@@ -34,7 +34,7 @@ type line struct {
 	sum  sum
 }
 
-// NewWriter begins an archive with its header. Errors: as Header.Check.
+// NewWriter returns a Writer that has written the header. It returns errors as Header.Check does.
 func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
 	a, err := Begin(w, l)
 	if err != nil {
@@ -43,8 +43,8 @@ func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
 	return a, a.Header(h)
 }
 
-// Begin begins an archive before its header is known, so that a client gets the first bytes at
-// once. Header must follow.
+// Begin begins an archive before its header is known, so that a client receives the first bytes at
+// once. The caller must call Header next.
 func Begin(w io.Writer, l Limits) (*Writer, error) {
 	l = l.WithDefaults()
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -58,7 +58,7 @@ func Begin(w io.Writer, l Limits) (*Writer, error) {
 	}, out.Flush()
 }
 
-// Header writes bundle.json. Errors: as NewWriter.
+// Header writes bundle.json. It returns errors as NewWriter does.
 func (a *Writer) Header(h Header) error {
 	for k, n := range h.Counts {
 		a.counts[k] = n
@@ -70,8 +70,8 @@ func (a *Writer) Header(h Header) error {
 	return a.member(headerName, raw)
 }
 
-// Row adds a row. Rows of one kind come together, with different ids. Errors: errs.Invalid for a
-// row that a Reader would not take.
+// Row adds a row. Rows of a kind must be consecutive, with different ids. It returns errs.Invalid
+// for a row that a Reader would refuse.
 func (a *Writer) Row(r entity.Row) error {
 	name := rowName(r.Key)
 	if a.files || r.Kind != a.kind && a.kinds[r.Kind] {
@@ -91,8 +91,9 @@ func (a *Writer) Row(r entity.Row) error {
 	return a.member(name, r.JSON)
 }
 
-// File adds a file of an entity whose row was added: f.Size bytes of r. Files come after all rows.
-// Errors: errs.Invalid for a path or content type that a Reader would not take; r's own.
+// File adds a file of an entity whose row was added: f.Size bytes of r. Files must follow all rows.
+// It returns errs.Invalid for a path or content type that a Reader would refuse, and the errors of
+// r.
 func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	a.files = true
 	name := fileName(id, f.Path)
@@ -111,8 +112,8 @@ func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	return err
 }
 
-// Close ends the archive with its checksums. It does not close the writer below. Errors:
-// errs.Invalid for a file that is a folder of another one, and for one member or byte too many.
+// Close ends the archive with its checksums. It does not close the underlying writer. It returns
+// errs.Invalid if a file is a folder of another one, or the members or bytes exceed a limit.
 func (a *Writer) Close() error {
 	for kind, n := range a.counts {
 		if n != 0 {
@@ -144,7 +145,7 @@ func (a *Writer) checksums() error {
 	if err := a.begin(sumsName, "", size); err != nil {
 		return err
 	}
-	_, _ = io.WriteString(a.tar, "{\n") // the tar writer keeps its error
+	_, _ = io.WriteString(a.tar, "{\n") // the tar writer returns its error later
 	for i, l := range a.sums {
 		if _, err := a.tar.Write(l.text(i == 0)); err != nil {
 			return err
@@ -155,7 +156,7 @@ func (a *Writer) checksums() error {
 }
 
 func (l line) text(first bool) []byte {
-	quoted, _ := json.Marshal(l.name) // a string always encodes
+	quoted, _ := json.Marshal(l.name) // a string can always be encoded
 	text := append(append(quoted, `: "`...), l.sum.String()+`"`...)
 	if first {
 		return text
@@ -178,11 +179,11 @@ func (a *Writer) begin(name, contentType string, size int64) error {
 		return err
 	}
 	if name != headerName && name != sumsName {
-		if _, err := parse(name); err != nil { // such as that of a kind with a slash
+		if _, err := parse(name); err != nil { // for example that of a kind with a slash
 			return err
 		}
 	}
-	// Nothing that depends on the time or the machine.
+	// It does not depend on the time or the machine.
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 	if contentType != "" {
 		h.PAXRecords = map[string]string{typeRecord: contentType}
