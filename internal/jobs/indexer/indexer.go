@@ -1,7 +1,7 @@
-// Package indexer keeps the indexes of trigrams by which searches read few rows of long lists
-// (bunx.Index): it builds the index of a list that has become long, and adds the rows that writers
-// have noted. A row of an indexed list is always noted or in a segment with its text of now, so a
-// kill at any moment loses nothing: what is half written is not live, and is removed.
+// Package indexer maintains the indexes of trigrams with which searches read few rows of long lists
+// (bunx.Index). It builds the index of a list that has become long, and adds the rows that writers
+// have noted. A row of an indexed list is always noted, or in a segment with its current text. So
+// nothing is lost if a process is killed: incomplete segments are not live, and are removed.
 //
 // The root imports it.
 package indexer
@@ -24,13 +24,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/trigrams"
 )
 
-// source is where the rows of a list are. Their text is the column search.
+// source is the table with the rows of a list. Their text is in the column search.
 type source struct {
 	table, key string
-	part       string // the column that divides the list, "" for none
+	part       string // the column that divides the list, or ""
 }
 
-// sources are the lists that can have an index: those whose triggers note rows (migration 0043).
+// sources are the lists that can have an index: those with triggers that note rows (migration
+// 0043).
 var sources = map[string]source{
 	"ai_instructions": {"tc_ai_instructions", "id", ""},
 	"apps":            {"tc_apps", "id", ""},
@@ -44,23 +45,23 @@ var sources = map[string]source{
 }
 
 const (
-	// fewNotes are left noted: a search looks at them without an index.
+	// fewNotes is the number of noted rows that a search compares without an index.
 	fewNotes = 500
-	// maxNotes is how many notes become one segment.
+	// maxNotes is the most notes for one segment.
 	maxNotes = 1 << 16
-	// smallSegment is the number of texts from which on a segment is not merged with others any
-	// more, and manySmall how many smaller ones are.
+	// smallSegment is the number of texts from which a segment is not merged any more. manySmall is
+	// the number of smaller segments that are merged.
 	smallSegment = 8192
 	manySmall    = 8
-	// claimTime is how long others leave a list to a process that is gone.
+	// claimTime is how long a list is claimed by a process, even if it has ended.
 	claimTime = 2 * time.Minute
-	// inStep is how many rows of the index one transaction writes, or notes it removes, and
-	// gramsInStep of how many trigrams it removes them.
+	// inStep is the number of rows of an index that one transaction writes, and of notes that it
+	// removes. gramsInStep is the number of trigrams whose rows it removes.
 	inStep      = 1000
 	gramsInStep = 200
 )
 
-// Indexer keeps the indexes of a database.
+// Indexer maintains the indexes of a database.
 type Indexer struct {
 	db    *bun.DB
 	clock clock.Clock
@@ -76,12 +77,13 @@ type list struct{ tenant, list, part string }
 
 func (l list) args(more ...any) []any { return append([]any{l.tenant, l.list, l.part}, more...) }
 
-// of is the condition on the rows of a list in the tables of indexes.
+// of is the condition for the rows of a list in the tables of indexes.
 const of = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// worn returns the condition on a list l whose index is to be built again: it has more than twice
-// the texts that it was built of, because rows were renamed, or most rows are gone. tenant is an
-// expression of l's, by which PostgreSQL plans a statement over one partition if it is an argument.
+// worn returns the condition that the index of a list l must be rebuilt: it has more than twice the
+// texts with which it was built, because rows were renamed, or most rows were deleted. tenant is an
+// expression for the tenant of l. If it is an argument, PostgreSQL plans the statement over one
+// partition.
 func worn(tenant string) string {
 	return `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
 		WHERE s.tenant_id = ` + tenant +
@@ -90,8 +92,8 @@ func worn(tenant string) string {
 		` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
 }
 
-// due lists what there is to do, over all tenants that are served: lists without a whole index,
-// with many notes, with something to remove, and with an index that is worn.
+// due selects the lists with work to do, over all tenants that are not hidden: lists without a
+// complete index, with many notes, with segments to remove, and with an index to rebuild.
 var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1
@@ -99,11 +101,11 @@ var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		UNION ALL SELECT l.tenant_id, l.list, l.part FROM tc_search_lists l WHERE ` + worn("l.tenant_id") + `) d
 	CROSS JOIN tc_tenants t WHERE t.tenant_id = d.tenant_id AND t.hidden IS NULL ORDER BY d.tenant_id, d.list, d.part`
 
-// errTaken ends the work on a list that another process has taken, or that is gone.
+// errTaken ends the work on a list that another process has claimed, or that was deleted.
 var errTaken = errors.New("another process works on this list")
 
-// Run does what there is to do. Several processes may call it: each list is one's. The failure of
-// one list does not keep the others waiting.
+// Run does the work that is due. Several processes may call it, and each list is claimed by one of
+// them. An error for one list does not prevent the work on others.
 func (x *Indexer) Run(ctx context.Context) error {
 	ctx = bunx.WithWork(ctx, bunx.Long)
 	own, c := bunx.For(ctx, x.db, bunx.AllTenants)
@@ -124,7 +126,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// claimed does what there is to do for a list, unless another process does.
+// claimed does the work for a list, unless another process has claimed it.
 func (x *Indexer) claimed(ctx context.Context, l list) error {
 	now := x.clock.Now()
 	claim := bunx.At(now.Add(claimTime))
@@ -175,7 +177,7 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 		if err != nil || !ready {
 			return err
 		}
-		if *reached == "" && !usable { // rows that are noted by now are read, and nobody else reads the notes
+		if *reached == "" && !usable { // the noted rows are read below, and no index needs the notes
 			if err := x.forgetNotes(ctx, l, claim); err != nil {
 				return err
 			}
@@ -196,8 +198,8 @@ func (x *Indexer) work(ctx context.Context, l list, claim bunx.Time) error {
 	return x.clean(ctx, l)
 }
 
-// forgetNotes removes all notes of a list, in steps, for as long as its claim is this process's:
-// notes that come after another one has begun to read the list are not to be forgotten.
+// forgetNotes removes all notes of a list, in steps, while this process has the claim. Notes that
+// are added after another process has begun to read the list must be kept.
 func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) error {
 	for n := inStep; n == inStep; {
 		next := bunx.At(x.clock.Now().Add(claimTime))
@@ -220,7 +222,7 @@ func (x *Indexer) forgetNotes(ctx context.Context, l list, claim bunx.Time) erro
 	return nil
 }
 
-// ignoreGone returns nil for a list that is gone with its tenant.
+// ignoreGone returns errTaken for a list that was deleted with its tenant.
 func ignoreGone(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errTaken
@@ -228,8 +230,8 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// ready reports whether all transactions that may not have seen that the list's rows are to be
-// noted have ended. On SQLite there is none beside the one that made the list's row.
+// ready reports whether all transactions that may not note changed rows of the list, because they
+// began before its row was added, have ended. On SQLite there are none.
 func (x *Indexer) ready(ctx context.Context, l list) (ready bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	if !c.Postgres() {
@@ -258,7 +260,7 @@ func scanText(rows *sql.Rows) (t text, err error) {
 	return t, err
 }
 
-// rows returns the condition on the rows of a list in their table, and its arguments.
+// rows returns the condition for the rows of a list in its table, and the arguments.
 func (l list) rows() (s source, where string, args []any) {
 	s = sources[l.list]
 	where, args = "tenant_id = $1", []any{l.tenant}
@@ -268,7 +270,7 @@ func (l list) rows() (s source, where string, args []any) {
 	return s, where, args
 }
 
-// build goes on with an index behind a key, to its end.
+// build continues an index after a key, to its end.
 func (x *Indexer) build(ctx context.Context, l list, reached string) error {
 	s, where, args := l.rows()
 	own, c := bunx.For(ctx, x.db, l.tenant)
@@ -305,7 +307,7 @@ func (x *Indexer) build(ctx context.Context, l list, reached string) error {
 	}
 }
 
-// one returns errTaken if a statement did not change one row.
+// one returns errTaken if a statement did not change exactly one row.
 func one(n int, err error) error {
 	if err == nil && n != 1 {
 		return errTaken
@@ -313,7 +315,7 @@ func one(n int, err error) error {
 	return bunx.Err(err, "Index")
 }
 
-// finish sets the segments that were built live, as the index of the list.
+// finish makes the built segments live, as the index of the list.
 func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = NULL, usable = true,
@@ -331,12 +333,12 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 	})
 }
 
-// add writes a segment of noted rows, and reports whether there may be more of them.
+// add writes a segment of noted rows, and reports whether there may be more noted rows.
 func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+
 		strconv.Itoa(maxNotes), l.args()...)
-	notes, err := bunx.Scan(rows, err, scanText) // read before the texts are
+	notes, err := bunx.Scan(rows, err, scanText) // before the texts are read
 	if err != nil || len(notes) < fewNotes {
 		return false, bunx.Err(err, "Index")
 	}
@@ -371,8 +373,8 @@ func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	return true, nil
 }
 
-// collect returns a segment of the rows with some sorted keys, the keys of those that are there,
-// and the last key that it has looked at.
+// collect returns a segment of the rows with some sorted keys, the keys of the rows that exist, and
+// the last key that it has read.
 func (x *Indexer) collect(
 	ctx context.Context, l list, ids []string,
 ) (keys []string, segment *trigrams.Segment, done string, err error) {
@@ -430,7 +432,7 @@ func (x *Indexer) merge(ctx context.Context, l list) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	keys, segment, done, err := x.collect(ctx, l, ids)
-	if err != nil || len(ids) > 0 && done != ids[len(ids)-1] { // long texts: they stay as they are
+	if err != nil || len(ids) > 0 && done != ids[len(ids)-1] { // the texts are too long to be merged
 		return err
 	}
 	return x.write(ctx, l, "live", keys, segment, func(ctx context.Context, c bunx.Conn) error {
@@ -445,12 +447,12 @@ func (x *Indexer) merge(ctx context.Context, l list) error {
 	})
 }
 
-// blocks returns between which texts the blocks of a segment are: / precedes 0.
+// blocks returns the bounds of the keys of a segment's blocks: / precedes 0.
 func blocks(segment int) []any {
 	return []any{strconv.Itoa(segment) + "/", strconv.Itoa(segment) + "0"}
 }
 
-// write adds a segment in steps. It gets its state in the last one, with what finish does.
+// write adds a segment in steps. The last step sets its state and calls finish.
 func (x *Indexer) write(
 	ctx context.Context, l list, state string, keys []string, segment *trigrams.Segment,
 	finish func(ctx context.Context, c bunx.Conn) error,
@@ -476,7 +478,7 @@ func (x *Indexer) write(
 	}
 	w := &writer{x: x, l: l, number: number}
 	for i := 0; i < len(keys); i += bunx.DocsInBlock {
-		ids, _ := json.Marshal(keys[i:min(i+bunx.DocsInBlock, len(keys))]) // texts always encode
+		ids, _ := json.Marshal(keys[i:min(i+bunx.DocsInBlock, len(keys))]) // texts can always be encoded
 		if err := w.put(ctx, "docs", bunx.Block(number, i), "", string(ids)); err != nil {
 			return err
 		}
@@ -524,7 +526,7 @@ func (w *writer) put(ctx context.Context, table string, row ...string) error {
 	return w.flush(ctx)
 }
 
-// flush writes what was put.
+// flush writes the collected rows.
 func (w *writer) flush(ctx context.Context) error {
 	if len(w.rows[0]) == 0 {
 		return nil
@@ -539,7 +541,7 @@ func (w *writer) flush(ctx context.Context) error {
 		if err != nil {
 			return ignoreGone(err)
 		}
-		if state != "written" { // another process removes it
+		if state != "written" { // another process is removing it
 			return errTaken
 		}
 		columns, values := `(tenant_id, list, part, segment, block, ids)`, `name, list`
@@ -555,8 +557,7 @@ func (w *writer) flush(ctx context.Context) error {
 	return err
 }
 
-// clean removes segments that others have replaced, and those that a process was killed while it
-// wrote them.
+// clean removes segments that were replaced, and incomplete segments of killed processes.
 func (x *Indexer) clean(ctx context.Context, l list) error {
 	if _, err := x.exec(
 		ctx, l, `UPDATE tc_search_segments SET state = 'gone' WHERE `+of+` AND state = 'written'`,

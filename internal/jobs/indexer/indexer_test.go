@@ -47,7 +47,7 @@ func numbered(prefix string, n int) (keys []string) {
 	return keys
 }
 
-// run adds up the totals, and indexes until there is nothing to do.
+// run adds up the totals, and indexes until no work is due.
 func run(t *testing.T, db *bun.DB) {
 	t.Helper()
 	_, err := bunx.FoldTotals(t.Context(), db)
@@ -55,7 +55,7 @@ func run(t *testing.T, db *bun.DB) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		is.New(t).NoErr(indexer.New(db, nil).Run(t.Context()))
 		if count(t, db, "*", `SELECT count(*) FROM tc_search_lists WHERE reached IS NOT NULL`) == 0 {
-			// it waits for transactions that were under way
+			// the index waits for running transactions
 			return
 		}
 		if time.Now().After(deadline) {
@@ -72,7 +72,7 @@ func count(t *testing.T, db *bun.DB, tenant, query string, args ...any) (n int) 
 }
 
 // find returns the keys of the colors that a search finds, and compares them with those that a
-// plain LIKE does.
+// plain LIKE finds.
 func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 	t.Helper()
 	is := is.New(t)
@@ -96,9 +96,9 @@ func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 
 const segments = `SELECT count(*) FROM tc_search_segments WHERE tenant_id = $1 AND state = 'live'`
 
-// TestSearchesFindWhatALikeFinds for texts of all scripts and signs, before there is an index, with
-// one, with rows that are noted, with rows that were removed and renamed, and with one that was
-// built again.
+// TestSearchesFindWhatALikeFinds: a search finds the same as a LIKE, for texts of all scripts and
+// symbols: before there is an index, with an index, with noted rows, after rows were removed and
+// renamed, and after the index was rebuilt.
 func TestSearchesFindWhatALikeFinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -143,7 +143,7 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 		is.True(count(t, db, "acme", `SELECT count(*) FROM tc_search_noted WHERE tenant_id = $1`, "acme") >= 2)
 		is.NoErr(colorstore.New(db).Delete(t.Context(), "acme", "zqx one"))
 		is.Equal(len(find(t, db, "acme", "zqx")), 1)
-		for round := range 9 { // and merges
+		for round := range 9 { // merges segments
 			put(t, db, "acme", numbered(fmt.Sprint("more", round), 520)...)
 			run(t, db)
 			find(t, db, "acme", fmt.Sprint("more", round))
@@ -155,7 +155,7 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 		check()
 		execute(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key LIKE 'more%'`)
 		execute(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key > 'row-000300' AND key < 'row-1'`)
-		execute(t, db, `UPDATE tc_search_lists SET n = 100000 WHERE tenant_id = 'acme'`) // most rows are gone
+		execute(t, db, `UPDATE tc_search_lists SET n = 100000 WHERE tenant_id = 'acme'`) // most rows were deleted
 		run(t, db)
 		is.Equal(count(t, db, "acme", segments, "acme"), 1)
 		check()
@@ -175,8 +175,8 @@ func execute(t *testing.T, db *bun.DB, query string) {
 	}))
 }
 
-// TestSearchesAreTheTenants: what one tenant has is not found by others, and costs them nothing: an
-// index of theirs that is rare stays small.
+// TestSearchesAreTheTenants: rows of one tenant are not found by others. They do not make a trigram
+// frequent in the indexes of others.
 func TestSearchesAreTheTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -184,7 +184,7 @@ func TestSearchesAreTheTenants(t *testing.T) {
 		put(t, db, "evil", append(numbered("other", 2500), "the common one")...)
 		run(t, db)
 		is.Equal(find(t, db, "evil", "common"), []string{"the common one"})
-		// twice if it was noted, too
+		// counted twice if the row is also noted
 		is.True(count(
 			t, db, "evil",
 			`SELECT CAST(sum(n) AS bigint) FROM tc_search_grams WHERE tenant_id = $1 AND gram = 'mmo'`, "evil",
@@ -193,7 +193,8 @@ func TestSearchesAreTheTenants(t *testing.T) {
 	})
 }
 
-// TestKindsHaveIndexesOfTheirOwn, and a row is noted when its text changes.
+// TestKindsHaveIndexesOfTheirOwn: each kind has a separate index, and a row is noted when its text
+// changes.
 func TestKindsHaveIndexesOfTheirOwn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -244,8 +245,8 @@ func TestKindsHaveIndexesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestSearchesBesideWrites: a row that is there all the time is found all the time, while others
-// write, rename and remove, and while several processes index and are killed.
+// TestSearchesBesideWrites: an existing row is always found, while other transactions write, rename
+// and remove rows, and while several processes index and are killed.
 func TestSearchesBesideWrites(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -257,10 +258,10 @@ func TestSearchesBesideWrites(t *testing.T) {
 		defer stop()
 		var others sync.WaitGroup
 		for n := range 2 {
-			others.Go(func() { // indexes, and is killed
+			others.Go(func() { // index, and be killed
 				for ctx.Err() == nil {
 					some, kill := context.WithTimeout(ctx, time.Duration(1+rand.IntN(60))*time.Millisecond)
-					// takes lists from the other one
+					// takes the lists that the other one has claimed
 					later := func() time.Time { return time.Now().Add(time.Duration(rand.IntN(10)) * time.Minute) }
 					_ = indexer.New(db, later).Run(some)
 					kill()
@@ -286,12 +287,12 @@ func TestSearchesBesideWrites(t *testing.T) {
 			put(t, db, "acme", key)
 			page, err := colorstore.New(db).Page(t.Context(), "acme", paging.Query{Q: "zqx", Limit: 100})
 			is.NoErr(err)
-			is.Equal(page.Total, i+2) // a writer finds what it wrote
+			is.Equal(page.Total, i+2) // a writer finds its own row
 			is.Equal(len(page.Rows), i+2)
 		}
 		stop()
 		others.Wait()
-		later := func() time.Time { return time.Now().Add(time.Hour) } // claims of those that were killed have ended
+		later := func() time.Time { return time.Now().Add(time.Hour) } // claims of the killed processes have expired
 		is.NoErr(indexer.New(db, later).Run(t.Context()))
 		for _, q := range []string{"zqx", "row-00012", "more03-0001", "more15-00029"} {
 			find(t, db, "acme", q)
@@ -300,8 +301,8 @@ func TestSearchesBesideWrites(t *testing.T) {
 	})
 }
 
-// TestBuildWithoutItsClaimForgetsNoNotes: a process that has paused for longer than its claim does
-// not forget notes of rows that another one has passed.
+// TestBuildWithoutItsClaimForgetsNoNotes: a process that paused for longer than its claim does not
+// remove notes of rows that another one has already read.
 func TestBuildWithoutItsClaimForgetsNoNotes(t *testing.T) {
 	is := is.New(t)
 	db := dbtest.Postgres(t)
@@ -314,7 +315,8 @@ func TestBuildWithoutItsClaimForgetsNoNotes(t *testing.T) {
 		if !strings.Contains(statement, "AND claim_ends_at = $5") || once.Swap(true) {
 			return
 		}
-		// this process pauses; after two minutes another one claims the list and builds the index
+		// this process pauses; after two minutes another process claims the list and builds the
+		// index
 		other := indexer.New(db, func() time.Time { return time.Now().Add(3 * time.Minute) })
 		for range 5 {
 			is.NoErr(other.Run(t.Context()))

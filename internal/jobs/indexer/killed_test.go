@@ -19,20 +19,20 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// The environment variables of a process that indexes until it is killed: its database, and how
-// many minutes its clock is ahead, so that it takes the lists of one that was killed before.
+// The environment variables of a process that indexes until it is killed: its database, and the
+// minutes by which its clock is ahead, so that it can claim the lists of a killed process.
 const (
 	killedDatabase = "INDEXER_TEST_DATABASE"
 	killedMinutes  = "INDEXER_TEST_MINUTES"
 )
 
-// ahead returns a clock.
+// ahead returns a clock that is ahead by some minutes.
 func ahead(minutes int) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(minutes) * time.Minute) }
 }
 
-// TestKilledWhileIndexing: processes are killed while they build an index and add to it. Whenever
-// that is, a search finds what a LIKE does, and the next process leaves nothing half written.
+// TestKilledWhileIndexing: processes are killed while they build an index and add to it. After each
+// kill a search finds what a LIKE finds, and the next process removes what is incomplete.
 func TestKilledWhileIndexing(t *testing.T) {
 	if url := os.Getenv(killedDatabase); url != "" {
 		db, err := engines.Open(url)
@@ -102,7 +102,7 @@ func TestKilledWhileIndexing(t *testing.T) {
 		check()
 		is.Equal(count(t, db, "*", `SELECT count(*) FROM tc_search_segments WHERE state <> 'live'`), 0)
 		is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_noted WHERE tenant_id = $1`, "acme"), 0)
-		for _, table := range []string{"docs", "grams"} { // nothing is left of segments that are not there
+		for _, table := range []string{"docs", "grams"} { // no rows remain of removed segments
 			is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_`+table+` x WHERE tenant_id = $1
 				AND NOT EXISTS (SELECT 1 FROM tc_search_segments s WHERE s.tenant_id = x.tenant_id AND s.list = x.list AND s.part = x.part AND s.segment = x.segment)`,
 				"acme"),

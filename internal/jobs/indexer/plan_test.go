@@ -18,9 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestSearchesReadByPrimaryKey: the statements of searches, and of the work on indexes, find rows
-// by the primary keys of tables that grow with a list, on a PostgreSQL without statistics and with
-// some. Where tables have partitions, each is planned over one.
+// TestSearchesReadByPrimaryKey: statements of searches, and of the work on indexes, find rows by
+// the primary keys of tables that grow with a list, on a PostgreSQL without statistics and with
+// some. If tables have partitions, each statement is planned over one.
 func TestSearchesReadByPrimaryKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, statements := indexed(t, open)
@@ -34,7 +34,7 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 					`tc_search_grams`,
 			)
 			is.New(t).NoErr(err)
-			for _, s := range statements { // the others are small
+			for _, s := range statements { // the other tables are small
 				checkPlan(
 					t, s.Text, explain(t, db, s),
 					regexp.MustCompile(`Seq Scan on tc_(colors|search_docs|search_grams)`),
@@ -75,12 +75,12 @@ func TestSearchesReadByPrimaryKey(t *testing.T) {
 	})
 }
 
-// wholeTable is what a plan without statistics must not have. Of the notes there are so few that
-// what a transaction has counted of them is enough for a scan.
+// wholeTable matches what a plan without statistics must not contain. The notes are so few that
+// PostgreSQL may scan them.
 var wholeTable = regexp.MustCompile(`Seq Scan on tc_(colors|search_(lists|segments|docs|grams))`)
 
-// indexed returns a database with an index, and the statements of the work on it and of searches,
-// but for those over all tenants.
+// indexed returns a database with an index, and the statements of searches and of the work on the
+// index, except those over all tenants.
 func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.Statement) {
 	t.Helper()
 	is, all := is.New(t), map[string]dbtest.Statement{}
@@ -99,7 +99,7 @@ func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.State
 			}
 		}
 	}
-	for i := range 12 { // one is built, and eight are merged
+	for i := range 12 { // one segment is built, and eight are merged
 		put(t, db, "acme", numbered(fmt.Sprint("row", i), 520)...)
 		note(func() { run(t, db) })
 	}
@@ -113,7 +113,7 @@ func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.State
 	return db, all
 }
 
-// checkPlan reports a plan that reads whole tables or tenants.
+// checkPlan reports an error if a plan reads whole tables or tenants.
 func checkPlan(t *testing.T, statement, plan string, whole *regexp.Regexp) {
 	t.Helper()
 	for line := range strings.Lines(plan) {

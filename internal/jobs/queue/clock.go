@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hasten reports whether the next time of a schedule is later than the first one after now, which
-// it then becomes. A clock that was ahead has stored the later one, or the rules of the zone have
+// hasten sets the next time of a schedule to the first one after now, and reports whether it was
+// later. It is later if a clock was ahead when it was stored, or if the rules of the zone have
 // changed.
 func (c *Schedule) hasten(now time.Time) bool {
 	next, err := Next(c.Cron, c.Zone, now)
@@ -21,11 +21,12 @@ func (c *Schedule) hasten(now time.Time) bool {
 const (
 	// reviewPause is the time between two reviews of schedules.
 	reviewPause = 10 * time.Minute
-	// manySchedules is how many of them are read at once.
+	// manySchedules is the number of schedules that are read at once.
 	manySchedules = 1000
 )
 
-// reviewEach reviews the schedules at once, each reviewPause, and whenever the clock has gone back.
+// reviewEach reviews the schedules at the beginning, then each reviewPause, and whenever the clock
+// has gone back.
 func (s *Service) reviewEach(ctx context.Context) {
 	ticker := time.NewTicker(reviewPause)
 	defer ticker.Stop()
@@ -45,7 +46,7 @@ func (s *Service) reviewEach(ctx context.Context) {
 	}
 }
 
-// review works out the times again of schedules of all tenants that are later than they can be.
+// review corrects next times of schedules of all tenants that are later than they should be.
 func (s *Service) review(ctx context.Context) error {
 	var last Schedule
 	for {
@@ -77,14 +78,14 @@ func (s *Service) review(ctx context.Context) error {
 	}
 }
 
-// readClock is the clock of the database when it was read, beside that of this machine, whose
-// monotonic reading tells how long ago it was.
+// readClock is a reading of the database's clock, with the time of this machine at that moment. Its
+// monotonic reading shows how long ago that was.
 type readClock struct{ at, local time.Time }
 
 // clockPause is the time between two readings of the database's clock.
 const clockPause = time.Minute
 
-// readClock reads the clock of the database. Without an answer the time goes on from the last
+// readClock reads the clock of the database. If that fails, the time continues from the last
 // reading.
 func (s *Service) readClock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)

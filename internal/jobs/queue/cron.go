@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// minEvery is the shortest interval of @every: a minute, as that of the five fields.
+// minEvery is the shortest interval of @every: a minute, as for the five fields.
 const minEvery = time.Minute
 
 var parser = cron.MustNewParser(
@@ -17,10 +17,10 @@ var parser = cron.MustNewParser(
 ).
 	WithMinEveryInterval(minEvery)
 
-// Next returns the first time of a cron expression after a point in time, in UTC. Zone is an IANA
-// name, "" for UTC. docs/queue.md has the expressions and what happens when clocks change.
+// Next returns the first time of a cron expression after a time, in UTC. zone is an IANA name, ""
+// for UTC. docs/queue.md describes the expressions, and what happens when clocks change.
 //
-// It returns errs.Invalid naming what is wrong, also for an expression that has no time to come,
+// It returns errs.Invalid, naming the error, also for an expression without a time in the future,
 // such as 0 0 30 2 *.
 func Next(expression, zone string, after time.Time) (time.Time, error) {
 	location, err := time.LoadLocation(zone)
@@ -43,7 +43,7 @@ func Next(expression, zone string, after time.Time) (time.Time, error) {
 	return next.UTC().Truncate(time.Microsecond), nil
 }
 
-// parse reads an expression. It returns errs.Invalid if it is not one.
+// parse parses an expression. It returns errs.Invalid if it is not valid.
 func parse(expression string) (cron.Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errs.New(
@@ -59,8 +59,8 @@ func parse(expression string) (cron.Schedule, error) {
 	}
 	spec, ok := times.(*cron.SpecSchedule)
 	if fields := strings.Fields(expression); ok && len(fields) == 5 {
-		// As in crontab(5), a field that begins with * does not select days, also */2; the library
-		// counts * only.
+		// As in crontab(5), a field that begins with *, including */2, does not select days; the
+		// library checks only for *.
 		const everyDay = 1 << 63
 		if strings.HasPrefix(fields[2], "*") {
 			spec.Dom |= everyDay
@@ -72,7 +72,7 @@ func parse(expression string) (cron.Schedule, error) {
 	return times, nil
 }
 
-// A period is a span of time in which the clocks of a zone have one offset from UTC.
+// A period is a span of time in which the clocks of a zone have the same offset from UTC.
 type period struct {
 	start, end time.Time     // end is zero for the last one
 	offset     time.Duration // of the clocks, from UTC
@@ -94,14 +94,14 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// maxGap is the longest change of clocks that is one: a longer one leaves out a day, and what is
-// due on it.
+// maxGap is the longest change of clocks that is treated as one. A longer one skips a day, and the
+// times on it.
 const maxGap = 3 * time.Hour
 
-// nextOnClock returns the first time after a point in time at which the clocks of its location show
-// a time of spec, zero if there is none. What the clocks leave out comes as late as it must: at the
-// same minute of the next hour, or at the first minute that there is. What they show twice comes
-// once, unless spec has every hour: that one goes on as time does.
+// nextOnClock returns the first time after a time at which the clocks of its location show a time
+// of spec, or the zero time. A time that the clocks skip is moved to the same minute of the next
+// hour, or to the first minute that exists. A time that they show twice is used once, unless spec
+// has every hour.
 func nextOnClock(spec *cron.SpecSchedule, after time.Time) time.Time {
 	const hours = 1<<24 - 1
 	everyHour := spec.Hour&hours == hours
@@ -130,19 +130,19 @@ func nextOnClock(spec *cron.SpecSchedule, after time.Time) time.Time {
 	}
 }
 
-// firstMoved returns the first time after a point in time to which a time of spec is moved that the
-// clocks left out at the start of p, zero if there is none.
+// firstMoved returns the first time after a time to which a time of spec is moved because the
+// clocks skipped it at the start of p, or the zero time.
 func firstMoved(spec *cron.SpecSchedule, p period, after time.Time) time.Time {
 	gap := p.offset - p.before
 	if p.start.IsZero() || gap <= 0 || gap > maxGap || after.After(p.start.Add(gap+time.Hour)) {
 		return time.Time{}
 	}
-	left, back := p.start.UTC().Add(p.before), p.start.UTC().Add(p.offset) // clocks go from left to back
+	left, back := p.start.UTC().Add(p.before), p.start.UTC().Add(p.offset) // clocks change from left to back
 	var first time.Time
 	for t := spec.Next(left.Add(-1)); !t.IsZero() && t.Before(back); t = spec.Next(t) {
 		to := back
 		if hour := t.Truncate(time.Hour); !hour.Before(left) && !hour.Add(time.Hour).After(back) {
-			// a whole hour is left out
+			// a whole hour is skipped
 			to = back.Truncate(time.Hour).Add(t.Sub(hour))
 			if to.Before(back) {
 				to = back

@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 		{"0 9 * * *", "Europe/Berlin", "2026-11-23T09:00:00Z", "2026-11-24T08:00:00Z"},
 		{"0 9 * * MON-FRI", "America/New_York", "2026-11-20T20:00:00Z", "2026-11-23T14:00:00Z"},
 		{"*/15 * * * *", "UTC", "2026-11-23T09:01:00Z", "2026-11-23T09:15:00Z"},
-		{"30 2 * * *", "Europe/Berlin", "2027-03-28T00:00:00Z", "2027-03-28T01:30:00Z"}, // 02:30 is not there: 03:30
+		{"30 2 * * *", "Europe/Berlin", "2027-03-28T00:00:00Z", "2027-03-28T01:30:00Z"}, // 02:30 does not exist: 03:30
 		{"@daily", "Asia/Kolkata", "2026-11-23T00:00:00Z", "2026-11-23T18:30:00Z"},
 		{"@every 10m", "", "2026-11-23T00:00:00Z", "2026-11-23T00:10:00Z"},
 		{"0 0 29 2 *", "", "2026-11-23T00:00:00Z", "2028-02-29T00:00:00Z"},
@@ -53,8 +53,8 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-// TestNextLocal checks times on the clocks of zones, on days when these change and where two fields
-// select days.
+// TestNextLocal checks times on the clocks of zones, on days when they change and for two fields
+// that select days.
 func TestNextLocal(t *testing.T) {
 	for _, c := range []struct{ cron, zone, after, want string }{
 		{"30 2 * * *", "Europe/Berlin", "2027-03-27T11:00:00Z", "2027-03-28T03:30"}, // 02:30 does not exist
@@ -64,12 +64,12 @@ func TestNextLocal(t *testing.T) {
 		{"0 9 * * FRI", "Africa/Cairo", "2027-04-29T10:00:00Z", "2027-04-30T09:00"},
 		{"@daily", "Africa/Cairo", "2027-04-29T10:00:00Z", "2027-04-30T01:00"}, // the first minute of the day
 		{"15 2 * * *", "Australia/Lord_Howe", "2027-10-02T01:30:00Z", "2027-10-03T02:30"},
-		{"*/20 * * * *", "Europe/Berlin", "2027-10-31T00:50:00Z", "2027-10-31T02:00"}, // each hour goes on as time does
+		{"*/20 * * * *", "Europe/Berlin", "2027-10-31T00:50:00Z", "2027-10-31T02:00"}, // each hour is used
 		{"@every 1h", "Europe/Berlin", "2027-10-31T00:30:00Z", "2027-10-31T02:30"},
 		{"0 9 13 * 5", "UTC", "2027-01-14T00:00:00Z", "2027-01-15T09:00"}, // a Friday, not the next Friday the 13th
 		{"0 9 1,15 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-04T09:00"},
 		{"0 9 1,15 * *", "UTC", "2027-01-02T00:00:00Z", "2027-01-15T09:00"},
-		// */2 selects no days by itself: odd Mondays
+		// */2 does not select days by itself: odd Mondays
 		{"0 9 */2 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-11T09:00"},
 		{"0 9 1-31 * 1", "UTC", "2027-01-02T00:00:00Z", "2027-01-02T09:00"},
 		{"0 9 * * 7", "UTC", "2027-01-02T00:00:00Z", "2027-01-03T09:00"},
@@ -88,11 +88,11 @@ func TestNextLocal(t *testing.T) {
 	}
 }
 
-// clocked is an expression with a test of its times that does not parse it.
+// clocked is an expression with a test of its times that does not parse the expression.
 type clocked struct {
 	cron      string
 	everyHour bool
-	shows     func(t time.Time) bool // of what clocks show
+	shows     func(t time.Time) bool // of the time that clocks show
 }
 
 var allClocked = []clocked{
@@ -117,7 +117,7 @@ var allClocked = []clocked{
 	}},
 }
 
-// TestNextEachMinuteSize compares Next with times that are worked out minute by minute, on the days
+// TestNextEachMinuteSize compares Next with times that are computed minute by minute, on the days
 // around each change of the clocks from 2026 to 2030.
 func TestNextEachMinuteSize(t *testing.T) {
 	zones := []string{
@@ -140,7 +140,7 @@ func TestNextEachMinuteSize(t *testing.T) {
 		}
 		for _, day := range days {
 			from, to := day.AddDate(0, 0, -2), day.AddDate(0, 0, 3)
-			instants := map[time.Time][]time.Time{} // by what clocks show
+			instants := map[time.Time][]time.Time{} // by the time that clocks show
 			for at := from.AddDate(0, 0, -1); at.Before(to.AddDate(0, 0, 1)); at = at.Add(time.Minute) {
 				shown := at.Add(time.Duration(offset(at)) * time.Second)
 				instants[shown] = append(instants[shown], at)
@@ -173,7 +173,8 @@ func TestNextEachMinuteSize(t *testing.T) {
 	}
 }
 
-// dueAt returns when a time of an expression is due, by when clocks show what.
+// dueAt returns when a time of an expression is due. instants are the times at which clocks show a
+// time.
 func dueAt(shown time.Time, everyHour bool, instants map[time.Time][]time.Time) []time.Time {
 	if all := instants[shown]; everyHour {
 		if len(all) > 0 {
@@ -191,7 +192,7 @@ func dueAt(shown time.Time, everyHour bool, instants map[time.Time][]time.Time) 
 		}
 		return false
 	}
-	if !exists(hour) { // the same minute of the first hour that does
+	if !exists(hour) { // the same minute of the first hour that exists
 		for !exists(hour) {
 			hour = hour.Add(time.Hour)
 		}

@@ -18,22 +18,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// nodeDatabase is the environment variable with the database of a node that is a process of its
-// own.
+// nodeDatabase is the environment variable with the database of a node in another process.
 const nodeDatabase = "QUEUE_TEST_DATABASE"
 
-// effectWorker writes a row for each job. Its lease is short, for jobs of a killed node to go on
-// soon, and long enough to be extended on a busy machine.
+// effectWorker writes a row for each job. Its lease is short, so that the jobs of a killed node
+// continue soon, and long enough to be extended on a busy machine.
 func effectWorker(db *bun.DB) queue.Worker {
 	return queue.Worker{Kind: "event", InTx: true, Batch: 5,
 		Tries: 1000, Lease: 3 * time.Second, Backoff: soon, Do: func(ctx context.Context, j queue.Job) error {
-			time.Sleep(time.Millisecond) // so that there is a middle to be killed in
+			time.Sleep(time.Millisecond) // so that the process can be killed in the middle of a job
 			return effect(ctx, db, j)
 		}}
 }
 
-// TestKilledNode: a node is killed in the middle of its work. Another one finishes it, and each job
-// has one effect.
+// TestKilledNode: a node is killed in the middle of its work. Another one finishes the work, and
+// each job has one effect.
 func TestKilledNode(t *testing.T) {
 	if url := os.Getenv(nodeDatabase); url != "" {
 		db, err := engines.Open(url)

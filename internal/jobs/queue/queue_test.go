@@ -25,7 +25,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// node returns a Service that looks for jobs often.
+// node returns a Service that polls often.
 func node(t *testing.T, db *bun.DB, workers ...queue.Worker) *queue.Service {
 	t.Helper()
 	s := queue.New(queue.Options{
@@ -105,8 +105,8 @@ func effects(t *testing.T, db *bun.DB, tenant string) int {
 	return n
 }
 
-// TestEffectsExactlyOnce: jobs in batches, some of which fail at first, have one effect each, and
-// one that never works has none.
+// TestEffectsExactlyOnce: each job in a batch has one effect, even if some fail at first. A job
+// that always fails has none.
 func TestEffectsExactlyOnce(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		t.Run(fmt.Sprintf("together=%t", together), func(t *testing.T) { testEffectsExactlyOnce(t, together) })
@@ -165,7 +165,7 @@ func testEffectsExactlyOnce(t *testing.T, together bool) {
 		until(t, "two are dead and one is nobody's", func() bool {
 			return dead.Load() == 2 && len(jobs(t, s, "acme")) == 2 && len(jobs(t, s, "evil")) == 1
 		})
-		is.True(!together || largest.Load() > 4) // some were left for another call
+		is.True(!together || largest.Load() > 4) // some jobs were left for another call
 		is.Equal(effects(t, db, "acme"), 32)
 		is.Equal(effects(t, db, "evil"), 1)
 		for _, j := range jobs(t, s, "acme") {
@@ -176,8 +176,8 @@ func testEffectsExactlyOnce(t *testing.T, together bool) {
 	})
 }
 
-// TestAtLeastOnce: a job outside of transactions is done again with the same id, and put back after
-// it was dead.
+// TestAtLeastOnce: a job outside of transactions is done again with the same id, and can be
+// requeued when it is dead.
 func TestAtLeastOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -214,8 +214,8 @@ func TestAtLeastOnce(t *testing.T) {
 	})
 }
 
-// TestLater: a job for which it is too early is done later, and that is none of its tries, alone
-// and in a batch.
+// TestLater: a job that is too early is done later, and the try does not count, separately and in a
+// batch.
 func TestLater(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
@@ -241,8 +241,9 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// TestBusyDatabaseUsesUpNoTry: while somebody has SQLite's writer for so long that a worker's own
-// write fails, and its lease ends, the job waits. An hour after it was due that is a try.
+// TestBusyDatabaseUsesUpNoTry: while another transaction has SQLite's writer for so long that a
+// worker's write fails and its lease expires, the job waits. From an hour after it was due, this
+// counts as a try.
 func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	var begun, failed sync.WaitGroup
@@ -292,8 +293,8 @@ func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
 	is.Equal(effects(t, db, "acme"), 1)
 }
 
-// TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as
-// the others do.
+// TestOffLeavesJobs: a node whose worker is off does not do the jobs, but can requeue dead ones as
+// other nodes do.
 func TestOffLeavesJobs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -320,14 +321,14 @@ func TestOffLeavesJobs(t *testing.T) {
 		is.NoErr(s.Requeue(t.Context(), "acme", "a"))
 		is.Equal(requeued, []string{"a"})
 		run(t, s)
-		put(t, s, queue.Job{ID: "b", Tenant: "acme", Kind: "other"}) // served behind mail, in order of the kinds
+		put(t, s, queue.Job{ID: "b", Tenant: "acme", Kind: "other"}) // served after mail, in order of the kinds
 		is.Equal(<-done, "b")
 		until(t, "one is left", func() bool { return len(jobs(t, s, "acme")) == 1 })
 		is.Equal(jobs(t, s, "acme")[0].State, queue.Ready)
 	})
 }
 
-// TestPutIsPartOfItsTransaction: what is rolled back is not done.
+// TestPutIsPartOfItsTransaction: a job whose transaction is rolled back is not done.
 func TestPutIsPartOfItsTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -341,8 +342,8 @@ func TestPutIsPartOfItsTransaction(t *testing.T) {
 	})
 }
 
-// TestOneTenantHoldsUpNoOther: the job of a tenant is done while another one has many, and before
-// most of these.
+// TestOneTenantHoldsUpNoOther: the job of a tenant is done while another tenant has many, and
+// before most of these.
 func TestOneTenantHoldsUpNoOther(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -365,7 +366,7 @@ func TestOneTenantHoldsUpNoOther(t *testing.T) {
 			is.Equal(<-begun, "acme")
 		}
 		put(t, s, queue.Job{Tenant: "evil", Kind: "slow"})
-		is.Equal(<-begun, "evil") // though none of acme's has ended
+		is.Equal(<-begun, "evil") // although no job of acme has ended
 		close(hold)
 		empty(t, s, "acme", "evil")
 	})
@@ -397,8 +398,8 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestStopGivesBack: what runs has its time to end, and what does not end is given back as if it
-// had not been begun.
+// TestStopGivesBack: running jobs get time to end. Jobs that do not end are released as if they had
+// not been claimed.
 func TestStopGivesBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -443,11 +444,11 @@ func TestStopGivesBack(t *testing.T) {
 		is.Equal(len(begun), 0)
 		is.Equal(len(jobs(t, s, "acme")), 2)
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
-		is.NoErr(s.Drain(t.Context())) // nothing runs
+		is.NoErr(s.Drain(t.Context())) // no job is running
 	})
 }
 
-// lateClaim is a Store whose first claim is made before the node stops, and returns behind that.
+// lateClaim is a Store whose first claim is made before the node stops, and returns after that.
 type lateClaim struct {
 	queue.Store
 	claimed, stopped chan struct{}
@@ -460,8 +461,8 @@ func (s lateClaim) Claim(ctx context.Context, l queue.Line, n int, c queue.Claim
 	return all, errors.Join(err, ctx.Err())
 }
 
-// TestStopGivesBackLateClaim: jobs that are being claimed when the node stops are given back, not
-// left to the end of their leases.
+// TestStopGivesBackLateClaim: jobs that are being claimed when the node stops are released, and do
+// not wait until their leases expire.
 func TestStopGivesBackLateClaim(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, store := is.New(t), lateClaim{bunstore.New(open(t)), make(chan struct{}), make(chan struct{})}
@@ -499,7 +500,7 @@ func (s awayOnce) InTx(ctx context.Context, fn func(context.Context) error) erro
 	return s.Store.InTx(ctx, fn)
 }
 
-// TestTransactionThatCannotBegin: while the database is away, the node pauses between two
+// TestTransactionThatCannotBegin: while the database is unreachable, the node pauses between two
 // transactions.
 func TestTransactionThatCannotBegin(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -517,8 +518,8 @@ func TestTransactionThatCannotBegin(t *testing.T) {
 	})
 }
 
-// TestLostLease: a worker whose lease was lost is told, and what it has done in a transaction is
-// undone.
+// TestLostLease: the context of a worker whose lease was lost ends, and what it did in a
+// transaction is undone.
 func TestLostLease(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -545,17 +546,17 @@ func TestLostLease(t *testing.T) {
 		run(t, s)
 		put(t, s, queue.Job{Tenant: "acme", Kind: "slow"})
 		<-begun
-		is.NoErr(steal(t, db)) // as if its lease had ended
+		is.NoErr(steal(t, db)) // as if its lease had expired
 		is.True(<-told != nil)
 		empty(t, s, "acme")
-		if db.Dialect().Name().String() != "pg" { // the transaction is the only writer on SQLite
+		if db.Dialect().Name().String() != "pg" { // on SQLite the transaction is the only writer
 			close(wait)
 			return
 		}
 		put(t, s, queue.Job{Tenant: "acme", Kind: "in-tx"})
 		<-begun
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-			// in one step: no node finds it ready between two
+			// in one statement, so that no node finds it ready in between
 			_, err := c.Exec(
 				ctx,
 				`UPDATE tc_jobs SET lease = 'others', node = 'other', wake_at = $1 WHERE tenant_id = 'acme'`,
@@ -570,7 +571,7 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
-// steal ends all leases.
+// steal makes all leases expire.
 func steal(t *testing.T, db *bun.DB) error {
 	return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(
@@ -581,8 +582,8 @@ func steal(t *testing.T, db *bun.DB) error {
 	})
 }
 
-// TestNodesWakeEachOther on PostgreSQL: a job that one puts is begun by another one at once, which
-// would look for itself in an hour.
+// TestNodesWakeEachOther: on PostgreSQL a job that one node adds is begun at once by another one,
+// which polls once an hour.
 func TestNodesWakeEachOther(t *testing.T) {
 	dbtest.Server(t)
 	db := dbtest.Postgres(t)
@@ -601,8 +602,8 @@ func TestNodesWakeEachOther(t *testing.T) {
 	}
 }
 
-// TestLaterAndSchedules: a job that is due later is done then, and a schedule that has missed its
-// times puts one job.
+// TestLaterAndSchedules: a job that is due later is done later, and a schedule that has missed
+// several times adds one job.
 func TestLaterAndSchedules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -644,7 +645,7 @@ func TestLaterAndSchedules(t *testing.T) {
 	})
 }
 
-// TestTickCost: looking for what is due is one statement, and putting the jobs of what is due a
+// TestTickCost: looking for due work takes one statement, and adding the jobs of due schedules a
 // few, whatever the number of schedules and of due ones.
 func TestTickCost(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -700,12 +701,12 @@ func TestTickCost(t *testing.T) {
 		for i := range few {
 			is.Equal(one(few[i]), one(many[i]))
 		}
-		is.True(len(few) <= 4) // the transaction, what is due, its jobs and its next times
+		is.True(len(few) <= 4) // the transaction, the due schedules, their jobs and their next times
 	})
 }
 
-// TestClockThatWasAhead: times of schedules that a clock has stored that was ahead once are worked
-// out again: at start, and while a node runs whose clock goes back.
+// TestClockThatWasAhead: next times of schedules that were stored while a clock was ahead are
+// corrected: when a node starts, and when the clock of a running node goes back.
 func TestClockThatWasAhead(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -756,7 +757,7 @@ func TestClockThatWasAhead(t *testing.T) {
 		)
 		shown, err := s.Schedules(t.Context(), "acme", "cron")
 		is.NoErr(err)
-		// right before it is stored
+		// correct before they are stored
 		is.Equal([]time.Time{shown[0].Next, shown[1].Next, shown[2].Next}, []time.Time{minute, ten, june})
 		is.True(equal(ahead...)())
 		stop := run(t, s)
@@ -767,7 +768,7 @@ func TestClockThatWasAhead(t *testing.T) {
 
 		removed := func() bool { n, err := bunstore.New(db).Count(t.Context(), "acme"); is.NoErr(err); return n == 0 }
 		until(t, "the end of the job", removed)
-		set(begin.Add(48 * time.Hour)) // while it runs: two jobs are put, and their next times are two days ahead
+		set(begin.Add(48 * time.Hour)) // while it runs: two jobs are added, and their next times are two days ahead
 		first, second := <-done, <-done
 		is.True(first.Key != second.Key)
 		until(
@@ -782,8 +783,8 @@ func TestClockThatWasAhead(t *testing.T) {
 	})
 }
 
-// TestClockOfDatabase: the clock of a PostgreSQL is that of the queue, whatever a caller of this
-// machine sets.
+// TestClockOfDatabase: the queue uses the clock of a PostgreSQL, whatever the clock of this machine
+// is.
 func TestClockOfDatabase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -800,7 +801,7 @@ func TestClockOfDatabase(t *testing.T) {
 		}}))
 		run(t, s)
 		_, err := store.Time(t.Context())
-		none := errors.Is(err, errors.ErrUnsupported) // SQLite has the clock of this machine
+		none := errors.Is(err, errors.ErrUnsupported) // SQLite uses the clock of this machine
 		is.True(none || err == nil)
 		until(t, "a job with the time of the database", func() bool {
 			put(t, s, queue.Job{Tenant: "acme", Kind: "cron"})
@@ -809,7 +810,7 @@ func TestClockOfDatabase(t *testing.T) {
 	})
 }
 
-// clockedStore is a Store whose database has another time.
+// clockedStore is a Store whose database has a different time.
 type clockedStore struct {
 	*bunstore.Store
 	by time.Duration

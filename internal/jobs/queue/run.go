@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// pool is a worker with what it does at the moment. Service.mu guards it.
+// pool is a worker with its running tries. Service.mu guards it.
 type pool struct {
 	Worker
-	busy    int            // tries or batches that are under way
-	tenants map[string]int // of each tenant
+	busy    int            // running tries or batches
+	tenants map[string]int // by tenant
 }
 
 func newPool(w Worker, n Node) *pool {
@@ -35,7 +35,7 @@ func newPool(w Worker, n Node) *pool {
 	return &pool{Worker: w, tenants: map[string]int{}}
 }
 
-// The causes for which the context of a job ends.
+// The causes with which the context of a job ends.
 var (
 	errLost     = errors.New("the lease was lost: another node works on the job")
 	errStopping = errors.New("the node stops")
@@ -51,9 +51,9 @@ type claimed struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run claims jobs and does them until ctx ends, and puts the jobs of schedules. Then it claims no
-// more, and the jobs that run have Node.Grace to end; those that do not are given back, so that
-// other nodes do them at once. It runs once.
+// Run claims jobs and does them until ctx ends, and adds the jobs of schedules. Then it stops
+// claiming. Running jobs have Node.Grace to end; those that do not are released, so that other
+// nodes do them at once. It must be called once.
 func (s *Service) Run(ctx context.Context) {
 	var helpers, work sync.WaitGroup
 	helping, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -100,7 +100,7 @@ func (s *Service) works() bool {
 	return false
 }
 
-// endClaims has this node claim no more jobs.
+// endClaims makes this node stop claiming jobs.
 func (s *Service) endClaims() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *Service) endClaims() {
 	}
 }
 
-// Drain has this node claim no more jobs and waits until none runs, for at most as long as ctx
-// lasts. Then it ends those that still run, which are given back, and returns the cause of ctx.
+// Drain makes this node stop claiming jobs and waits until none runs. If ctx ends before that, it
+// ends the running jobs, which are released, and returns the cause of ctx.
 func (s *Service) Drain(ctx context.Context) error {
 	s.endClaims()
 	s.mu.Lock()
@@ -141,10 +141,10 @@ func (s *Service) ended() bool {
 	}
 }
 
-// ringPause is the least time between two rings: who puts many jobs rings once for some of them.
+// ringPause is the least time between two calls of Ring, so that one call serves several new jobs.
 const ringPause = 20 * time.Millisecond
 
-// ring wakes other nodes when this one has put jobs.
+// ring notifies other nodes when this one has added jobs.
 func (s *Service) ring(ctx context.Context, bell Bell) {
 	for {
 		select {
@@ -182,7 +182,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hint has the dispatcher look at times at a time, or before it.
+// hint makes the dispatcher check times at a time, or earlier.
 func (s *Service) hint(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,16 +192,16 @@ func (s *Service) hint(at time.Time) {
 	}
 }
 
-// untilNext returns how long it is until the dispatcher looks at times again. It is Poll at most,
-// also after the clock has gone back.
+// untilNext returns how long it is until the dispatcher checks times again. It is at most Poll,
+// even after the clock has gone back.
 func (s *Service) untilNext() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(max(s.next.Sub(s.stamp()), 0), s.o.Node.Poll)
 }
 
-// isDue reports whether it is time to look at times, and sets when it is next. A time beyond Poll
-// is due: the clock was ahead when it was set, and so may those of schedules.
+// isDue reports whether it is time to check times, and sets the next time. A next time beyond Poll
+// is due: it was set when the clock was ahead, and the times of schedules may have been, too.
 func (s *Service) isDue(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,10 +219,10 @@ func (s *Service) isDue(now time.Time) bool {
 
 const (
 	roundPause = 2 * time.Millisecond // the least time between two rounds
-	// the least time after one that has claimed all that was ready: jobs that are put one by one
-	// are claimed together
+	// the least time after a round that has claimed all ready jobs, so that jobs that are added one
+	// by one are claimed together
 	drainedPause = 10 * time.Millisecond
-	errorPause   = time.Second // after a round, or the begin of a transaction, that has failed
+	errorPause   = time.Second // after a round, or the begin of a transaction, has failed
 )
 
 // dispatch claims jobs until ctx ends or the Service drains.
@@ -239,7 +239,7 @@ func (s *Service) dispatch(ctx, working context.Context, work *sync.WaitGroup) {
 		case <-s.news:
 		case <-timer.C:
 		}
-		if s.ended() { // select takes any of those that are there
+		if s.ended() { // select chooses any of the ready cases
 			return
 		}
 		d.claimed = 0
@@ -274,16 +274,16 @@ type dispatcher struct {
 	working context.Context // of the jobs
 	work    *sync.WaitGroup
 	cursor  Line // the line that was served last
-	claimed int  // jobs, in this round
+	claimed int  // number of jobs in this round
 }
 
 const (
-	manyTimes = 1000                   // the jobs that wake, or schedules that are due, in one transaction
-	tickPause = 100 * time.Millisecond // after a tick whose rows another node has locked
+	manyTimes = 1000                   // most jobs that wake, or schedules that are due, in one transaction
+	tickPause = 100 * time.Millisecond // after a tick whose rows were locked by another node
 )
 
-// tick makes jobs ready whose time has come and puts the jobs of schedules, if it is time to look.
-// It reports whether there may be more. Unless something is due, it is one statement.
+// tick wakes jobs and adds the jobs of due schedules, if it is time to check them. It reports
+// whether there may be more. If nothing is due, it runs one statement.
 func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 	s := d.s
 	now := s.stamp()
@@ -304,7 +304,7 @@ func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 		}},
 		{jobs, func() (int, error) {
 			if err := s.extend(ctx, now); err != nil {
-				// those that this node works on: the database was busy when it was time to
+				// leases of jobs of this node that the busy database did not extend in time
 				return 0, err
 			}
 			return s.store.Wake(ctx, now)
@@ -332,12 +332,12 @@ func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// unreadable is the pause of a schedule whose expression is not understood any more, such as one
-// with a time zone that is gone.
+// unreadable is the pause of a schedule whose expression has become invalid, for example because
+// its time zone was removed.
 const unreadable = 24 * time.Hour
 
-// fire sets the next times of schedules that are due and returns their jobs. Times that were missed
-// are one job.
+// fire sets the next times of due schedules and returns their jobs. Several missed times result in
+// one job.
 func (s *Service) fire(due []Schedule, now time.Time) []Job {
 	jobs := make([]Job, 0, len(due))
 	for i := range due {
@@ -358,21 +358,21 @@ func (s *Service) fire(due []Schedule, now time.Time) []Job {
 	return jobs
 }
 
-// manyLines is how many lines a round looks at.
+// manyLines is the number of lines that a round reads.
 const manyLines = 100
 
-// round claims jobs for the places that are free, in turn by line, and reports whether there may be
-// more for them.
+// round claims jobs for the free places, in turn by line, and reports whether there may be more for
+// them.
 func (d *dispatcher) round(ctx context.Context) (again bool, err error) {
 	if !d.s.anyRoom() {
-		return false, nil // a place that becomes free is news
+		return false, nil // a place that becomes free sends a signal
 	}
 	lines, err := d.s.store.ReadyLines(ctx, Line{}, manyLines)
 	if err != nil || len(lines) == 0 {
 		return false, err
 	}
 	wrapped := true
-	if len(lines) == manyLines { // there may be others behind these
+	if len(lines) == manyLines { // there may be more lines
 		first := lines
 		if lines, err = d.s.store.ReadyLines(ctx, d.cursor, manyLines); err != nil {
 			return false, err
@@ -381,7 +381,7 @@ func (d *dispatcher) round(ctx context.Context) (again bool, err error) {
 			lines = append(lines, first...)
 		}
 	} else if at, _ := slices.BinarySearchFunc(lines, d.cursor, compareLines); at < len(lines) {
-		// begin behind the cursor
+		// begin after the cursor
 		if lines[at] == d.cursor {
 			at++
 		}
@@ -400,10 +400,10 @@ func compareLines(a, b Line) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Kind, b.Kind))
 }
 
-// serve claims jobs of lines and begins them. It reports whether a line had as many as it was asked
-// for.
+// serve claims jobs of lines and begins them. It reports whether a line had as many jobs as were
+// requested.
 func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err error) {
-	left := map[string]int{} // lines by kind
+	left := map[string]int{} // number of lines by kind
 	for _, l := range lines {
 		left[l.Kind]++
 	}
@@ -432,8 +432,8 @@ func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err er
 	return more, nil
 }
 
-// claim claims jobs of a line. It is not ended with ctx, as the database may have claimed them by
-// then, and nobody would know until their leases end; they are given back in place of that.
+// claim claims jobs of a line. The end of ctx does not stop it, because the database may have
+// claimed the jobs, and they would then wait until their leases expire. They are released instead.
 func (d *dispatcher) claim(ctx context.Context, p *pool, l Line, n int) ([]Job, error) {
 	if ctx.Err() != nil || d.s.ended() {
 		return nil, context.Cause(ctx)
@@ -464,8 +464,7 @@ func (s *Service) anyRoom() bool {
 	return false
 }
 
-// places returns how many places a tenant can have now, when so many lines are to share those that
-// are free.
+// places returns how many places a tenant can use now, if so many lines share the free ones.
 func (s *Service) places(p *pool, tenant string, lines int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,23 +30,23 @@ type Service struct {
 	pools map[string]*pool
 	depth depth
 
-	news     chan struct{}             // has an element when there may be ready jobs, or room for some
-	bell     chan struct{}             // has an element when other nodes are to be woken
-	finished chan finished             // to be removed
-	shared   Clock                     // nil for that of this machine
-	read     atomic.Pointer[readClock] // nil until the clock was read
-	wentBack chan struct{}             // has an element when the clock has gone back
+	news     chan struct{}             // has an element when there may be ready jobs, or places for them
+	bell     chan struct{}             // has an element when other nodes must be notified
+	finished chan finished             // jobs to be removed
+	shared   Clock                     // nil: the clock of this machine
+	read     atomic.Pointer[readClock] // nil until the clock is read
+	wentBack chan struct{}             // has an element after the clock has gone back
 
 	mu       sync.Mutex
-	next     time.Time // when the dispatcher looks at times again
+	next     time.Time // when the dispatcher checks times again
 	claimed  map[claimKey]*claimed
 	draining bool
 	drained  chan struct{} // closed when draining has begun
 	idle     sync.Cond     // on mu: claimed is empty
-	stopping func()        // ends the contexts of the jobs that run; nil while Run does not run
+	stopping func()        // ends the contexts of running jobs; nil unless Run is running
 }
 
-// New returns a Service. Add its workers before Run.
+// New returns a Service. Its workers must be added before Run.
 func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -73,8 +73,8 @@ func New(o Options) *Service {
 
 var kindForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// Add adds workers. It belongs to the building of a program: not while the Service runs. Errors:
-// errs.Invalid for a kind that is malformed or has a worker already.
+// Add adds workers. It must not be called while the Service runs. It returns errs.Invalid for a
+// kind that is malformed or has a worker already.
 func (s *Service) Add(workers ...Worker) error {
 	for _, w := range workers {
 		if !kindForm.MatchString(w.Kind) {
@@ -97,8 +97,8 @@ func (s *Service) Add(workers ...Worker) error {
 	return nil
 }
 
-// stamp returns the time: that of the database where it has a clock, which does not depend on how
-// somebody sets that of this machine.
+// stamp returns the time of the database if it has a clock, so that it does not depend on the clock
+// of this machine.
 func (s *Service) stamp() time.Time {
 	now := s.clock.Now()
 	if c := s.read.Load(); c != nil {
@@ -107,9 +107,9 @@ func (s *Service) stamp() time.Time {
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// Put adds jobs. It joins the transaction in ctx: they are begun when it has been committed. A job
-// whose Key another one of its tenant and kind has is not added, also when that one runs already.
-// Errors: errs.Invalid for a malformed job; errs.Busy if the tenant has too many.
+// Put adds jobs. It joins the transaction in ctx; the jobs are begun after its commit. It skips a
+// job whose Key another job of its tenant and kind has, even if that one is running. Errors:
+// errs.Invalid for a malformed job; errs.Busy if the tenant has too many.
 func (s *Service) Put(ctx context.Context, jobs ...Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (s *Service) Put(ctx context.Context, jobs ...Job) error {
 	return s.store.InTx(ctx, insert)
 }
 
-// put wakes those who may begin jobs.
+// put wakes the dispatchers that may begin jobs.
 func (s *Service) put(jobs []Job, now time.Time) {
 	for _, j := range jobs {
 		if j.Due.After(now) {
@@ -154,7 +154,7 @@ func (s *Service) put(jobs []Job, now time.Time) {
 	}
 }
 
-// prepare checks a new job and sets what the queue sets.
+// prepare checks a new job and sets the fields that the queue sets.
 func (s *Service) prepare(j Job, now time.Time) (Job, error) {
 	var err error
 	switch {
@@ -214,9 +214,9 @@ func (s *Service) room(ctx context.Context, tenant string, n int, now time.Time)
 	return nil
 }
 
-// depth is how many jobs tenants have, as of a moment ago, with what this process has added since:
-// counting them for each new one would be slow. What other processes add meanwhile can exceed a
-// limit.
+// depth caches the numbers of jobs of tenants for a moment, and adds those that this process has
+// added since. Counting them for each new job would be slow. Jobs that other processes add can
+// exceed the limit.
 type depth struct {
 	mu      sync.Mutex
 	tenants map[string]*counted
@@ -253,15 +253,15 @@ func (d *depth) add(tenant string, n int, now time.Time, count func() (int, erro
 	return c.n, nil
 }
 
-// drop has the next add count.
+// drop makes the next add count again.
 func (d *depth) drop(tenant string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.tenants, tenant)
 }
 
-// Schedule adds or replaces schedules. It joins the transaction in ctx. Errors: errs.Invalid naming
-// what is wrong with Cron or Zone.
+// Schedule adds or replaces schedules. It joins the transaction in ctx. It returns errs.Invalid
+// naming the error in Cron or Zone.
 func (s *Service) Schedule(ctx context.Context, all ...Schedule) error {
 	now, byTenant, first := s.stamp(), map[string][]Schedule{}, time.Time{}
 	for _, c := range all {
@@ -292,13 +292,13 @@ func (s *Service) Schedule(ctx context.Context, all ...Schedule) error {
 }
 
 // Unschedule removes schedules of a kind: those with some keys, or all of the tenant if there are
-// none. Jobs that they have put stay.
+// no keys. Jobs that they have added are kept.
 func (s *Service) Unschedule(ctx context.Context, tenant, kind string, keys ...string) error {
 	return s.store.DeleteSchedules(ctx, tenant, kind, keys)
 }
 
-// Schedules returns schedules of a tenant and kind in order of their keys: those with some keys, or
-// all if there are none.
+// Schedules returns schedules of a tenant and kind ordered by key: those with some keys, or all if
+// there are no keys.
 func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error) {
 	all, err := s.store.Schedules(ctx, tenant, kind, keys)
 	now := s.stamp()
@@ -308,7 +308,7 @@ func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...st
 	return all, err
 }
 
-// Jobs returns jobs of a tenant, those that were due first, at most 1,000.
+// Jobs returns at most 1,000 jobs of a tenant, those that were due first.
 func (s *Service) Jobs(ctx context.Context, tenant string, f Filter) ([]Job, error) {
 	if f.State != "" && !slices.Contains(States(), f.State) {
 		return nil, errs.New(errs.Invalid, "state must be ready, waiting, running or dead")
@@ -316,12 +316,12 @@ func (s *Service) Jobs(ctx context.Context, tenant string, f Filter) ([]Job, err
 	return s.store.Jobs(ctx, tenant, f, 1000)
 }
 
-// Stats counts the jobs of all tenants by kind and state.
+// Stats returns the numbers of jobs of all tenants by kind and state.
 func (s *Service) Stats(ctx context.Context) ([]Stat, error) { return s.store.Stats(ctx) }
 
-// Requeue puts dead jobs back: each has all of its tries again. Errors: errs.NotFound for one that
-// is not there or not dead; errs.Conflict for one whose key another job has by now. Then none is
-// put back.
+// Requeue makes dead jobs ready, with all of their tries again. It returns errs.NotFound if one
+// does not exist or is not dead, and errs.Conflict if another job has the key of one. No job is
+// requeued then.
 func (s *Service) Requeue(ctx context.Context, tenant string, ids ...string) error {
 	now := s.stamp()
 	return s.store.InTx(ctx, func(ctx context.Context) error {
@@ -341,8 +341,8 @@ func (s *Service) Requeue(ctx context.Context, tenant string, ids ...string) err
 	})
 }
 
-// Hurry has those jobs of a tenant be done at once that wait for their time or another try, such as
-// one that has nothing to do any more. It joins the transaction in ctx.
+// Hurry makes waiting jobs of a tenant ready at once, such as jobs that have become unnecessary. It
+// joins the transaction in ctx.
 func (s *Service) Hurry(ctx context.Context, tenant string, ids ...string) error {
 	n, err := s.store.Hurry(ctx, tenant, ids)
 	if err == nil && n > 0 {
@@ -356,14 +356,14 @@ func (s *Service) Discard(ctx context.Context, tenant string, ids ...string) (in
 	return s.store.Discard(ctx, tenant, ids)
 }
 
-// How long dead jobs are kept, and how many of a tenant.
+// How long dead jobs are kept, and how many for each tenant.
 const (
 	keptFor = 30 * 24 * time.Hour
 	kept    = 10_000
 )
 
-// Hooks returns what happens to jobs as time goes by: dead ones are kept for 30 days, the last
-// 10,000 of each tenant. So are ready ones that no node has a worker for.
+// Hooks returns the sweep of old jobs: dead ones are kept for 30 days, the last 10,000 of each
+// tenant, and so are ready ones for which no node has a worker.
 func (s *Service) Hooks() entity.Hooks {
 	due := []entity.Due{
 		{Table: "tc_jobs", Column: "ended_at", Where: "state = 'dead'", Age: keptFor},
@@ -375,7 +375,7 @@ func (s *Service) Hooks() entity.Hooks {
 	}}
 }
 
-// GiveUp marks the error of a try that no other one would mend: the job is dead at once.
+// GiveUp marks an error that another try would not fix. The job is dead at once.
 func GiveUp(cause error) error { return giveUp{cause} }
 
 type giveUp struct{ error }
@@ -387,8 +387,8 @@ func givesUp(err error) bool {
 	return errors.As(err, &g)
 }
 
-// Later marks the error of a try that was too early: it does not count, and the job is done after a
-// pause.
+// Later marks the error of a try that was too early. The try does not count, and the job is done
+// after a pause.
 func Later(cause error, pause time.Duration) error { return later{cause, pause} }
 
 type later struct {
@@ -398,9 +398,9 @@ type later struct {
 
 func (l later) Unwrap() error { return l.error }
 
-// Backoff returns the pause after a failed try: a second after the first, then twice as long each,
-// up to 10 minutes, a quarter more or less so that jobs that failed together are not tried again
-// together.
+// Backoff returns the pause after a number of failed tries: a second after the first, doubled each
+// time up to 10 minutes. It varies by a quarter, so that jobs that failed together are not tried
+// again together.
 func Backoff(tries int) time.Duration {
 	d := min(time.Second<<min(max(tries-1, 0), 16), 10*time.Minute)
 	return d*3/4 + rand.N(d/2)

@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// begin works on jobs of one tenant, in a place of their pool.
+// begin does jobs of one tenant, in a place of their pool.
 func (s *Service) begin(working context.Context, work *sync.WaitGroup, p *pool, jobs []Job) {
 	ctx, cancel := context.WithCancelCause(working)
 	tenant := jobs[0].Tenant
@@ -25,7 +25,7 @@ func (s *Service) begin(working context.Context, work *sync.WaitGroup, p *pool, 
 	p.tenants[tenant]++
 	for _, j := range jobs {
 		key := claimKey{tenant, j.ID}
-		if before := s.claimed[key]; before != nil { // this node has lost its lease to itself
+		if before := s.claimed[key]; before != nil { // the lease of this node expired, and it has claimed the job again
 			before.cancel(errLost)
 		}
 		s.claimed[key] = &claimed{j, p, *j.Wake, cancel}
@@ -48,7 +48,7 @@ func (s *Service) begin(working context.Context, work *sync.WaitGroup, p *pool, 
 	})
 }
 
-// leave has the leases of jobs be extended no longer.
+// leave stops extending the leases of jobs.
 func (s *Service) leave(jobs ...Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Service) leave(jobs ...Job) {
 	}
 }
 
-// work works on a job outside of transactions.
+// work does a job outside of transactions.
 func (s *Service) work(ctx context.Context, p *pool, j Job) {
 	defer s.leave(j)
 	err := s.exhausted(p, j)
@@ -80,12 +80,12 @@ func (s *Service) work(ctx context.Context, p *pool, j Job) {
 	}
 }
 
-// batchTime is how long the transaction of a batch lasts before it is committed with the jobs that
-// are done.
+// batchTime is the time after which the transaction of a batch is committed with the jobs that are
+// done.
 const batchTime = 100 * time.Millisecond
 
-// workInTx works on jobs of a tenant, each in one transaction with its removal, and some in the
-// same transaction if that goes well.
+// workInTx does jobs of a tenant, each in one transaction with its removal, and several in the same
+// transaction if none fails.
 func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 	defer s.leave(jobs...)
 	for rest := jobs; len(rest) > 0; {
@@ -95,7 +95,7 @@ func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 		}
 		n, err := s.transact(ctx, p, rest)
 		if err != nil {
-			if n == 0 { // no transaction could be begun
+			if n == 0 { // a transaction could not be begun
 				s.o.Log.Warn("queue: jobs wait for the database", "kind", p.Kind, "jobs", len(rest), "err", err)
 				pause(ctx, errorPause)
 			}
@@ -108,7 +108,7 @@ func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 	}
 }
 
-// alone works on a job of a batch that has failed, unless it was the only one.
+// alone does a job of a failed batch separately, unless it was the only one.
 func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only bool) {
 	if !only && ctx.Err() == nil {
 		_, err = s.transact(ctx, p, []Job{j})
@@ -124,8 +124,7 @@ func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only boo
 	}
 }
 
-// transact works on the first jobs, and removes them, in one transaction. It returns how many these
-// are.
+// transact does the first jobs, and removes them, in one transaction. It returns their number.
 func (s *Service) transact(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
 	begun := time.Now()
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
@@ -153,7 +152,7 @@ func (s *Service) transact(ctx context.Context, p *pool, jobs []Job) (n int, err
 	return n, err
 }
 
-// exhausted returns an error for a job whose last try has not ended: its node was killed.
+// exhausted returns an error for a job whose last try did not end because its node was killed.
 func (s *Service) exhausted(p *pool, j Job) error {
 	if j.Tries <= p.Tries {
 		return nil
@@ -164,13 +163,13 @@ func (s *Service) exhausted(p *pool, j Job) error {
 	return errs.New(errs.Internal, "The node that worked on it has ended, %d times.", j.Tries-1)
 }
 
-// try calls the worker with the first of some jobs, and returns how many these are.
+// try calls the worker with the first of some jobs, and returns their number.
 func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	n = 1
 	if p.DoBatch != nil {
-		n = len(jobs) // which of them has panicked is not known
+		n = len(jobs) // it is not known which job has panicked
 	}
 	start := time.Now()
 	defer func() {
@@ -193,14 +192,14 @@ func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err erro
 	return max(min(done, len(jobs)), 1), err
 }
 
-// settleTime is how long a statement about a job that has been worked on may take, also when the
-// node stops.
+// settleTime is the most time for a statement about a job that has been done, even when the node
+// stops.
 const settleTime = 10 * time.Second
 
-// maxCause is the most bytes that are kept of an error.
+// maxCause is the most bytes of an error that are stored.
 const maxCause = 2 << 10
 
-// fail has a job wait for another try, or makes it dead.
+// fail makes a job wait for another try, or makes it dead.
 func (s *Service) fail(p *pool, j Job, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
@@ -235,14 +234,13 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 }
 
 const (
-	// maxBusy is how long after a job was due tries for which the database was too busy do not
-	// count.
+	// maxBusy is how long after a job was due tries do not count if the database was too busy.
 	maxBusy   = time.Hour
 	busyPause = time.Second
 )
 
-// retryBusy has a job wait for another try without counting the one for which the database was too
-// busy. It may be busy still: a job whose row stays as it is has lost the try.
+// retryBusy makes a job wait for another try without counting the one for which the database was
+// too busy. If the database is still too busy to store that, the try counts.
 func (s *Service) retryBusy(j Job, why string, log *slog.Logger) {
 	j.Tries--
 	for range removeTries {
@@ -262,7 +260,7 @@ func (s *Service) retryBusy(j Job, why string, log *slog.Logger) {
 	log.Warn("queue: a job goes on when its lease has ended", "cause", why)
 }
 
-// retry has a job wait for another try.
+// retry makes a job wait for another try.
 func (s *Service) retry(ctx context.Context, j Job, why string, at time.Time, log *slog.Logger) {
 	at = at.Truncate(time.Microsecond)
 	if _, err := s.store.Retry(ctx, j, why, at); err != nil {
@@ -272,7 +270,7 @@ func (s *Service) retry(ctx context.Context, j Job, why string, at time.Time, lo
 	s.hint(at)
 }
 
-// causeText returns an error as it is stored.
+// causeText returns the text of an error that is stored.
 func causeText(err error) string {
 	text := errs.MessageOf(err)
 	if text == "" {
@@ -281,7 +279,7 @@ func causeText(err error) string {
 	return escapes.Cut(text, maxCause)
 }
 
-// release gives jobs back whose work was ended from outside.
+// release releases jobs whose work was interrupted.
 func (s *Service) release(cause error, jobs ...Job) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
@@ -295,7 +293,7 @@ func (s *Service) release(cause error, jobs ...Job) {
 	signal(s.bell)
 }
 
-// finished is a job that is done and to be removed.
+// finished is a job that is done and must be removed.
 type finished struct {
 	job     Job
 	removed chan<- error
@@ -321,14 +319,15 @@ func (s *Service) finish(j Job) {
 	}
 }
 
-// removeTries is how often the removal of a job is tried, each time for settleTime: together longer
-// than an import or a restore may keep SQLite's writer, as a job that stays is done again.
+// removeTries is the number of tries to remove a job, each of settleTime. Together they take longer
+// than an import or a restore may have SQLite's writer, because a job that is not removed is done
+// again.
 const removeTries = 20
 
-// manyFinished is how many jobs are removed together.
+// manyFinished is the most jobs that are removed together.
 const manyFinished = 500
 
-// finishAll removes jobs that are done until ctx ends.
+// finishAll removes jobs that are done, until ctx ends.
 func (s *Service) finishAll(ctx context.Context) {
 	for {
 		var some []finished
@@ -365,7 +364,7 @@ func (s *Service) finishAll(ctx context.Context) {
 	}
 }
 
-// extendEach extends the leases of the jobs that run until ctx ends.
+// extendEach extends the leases of running jobs, until ctx ends.
 func (s *Service) extendEach(ctx context.Context) {
 	every := time.Hour
 	for _, p := range s.pools {
@@ -376,7 +375,7 @@ func (s *Service) extendEach(ctx context.Context) {
 	}
 }
 
-// extend extends the leases that end before a time, and ends the work on jobs whose leases were
+// extend extends the leases that expire before a time, and ends the work on jobs whose leases were
 // lost.
 func (s *Service) extend(ctx context.Context, before time.Time) (failed error) {
 	type group struct {

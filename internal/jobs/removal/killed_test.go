@@ -36,17 +36,17 @@ import (
 )
 
 // killedDatabases is the environment variable with the databases of a process that deletes until it
-// is killed, a line each.
+// is killed, one on each line.
 const killedDatabases = "REMOVAL_TEST_DATABASES"
 
 const (
-	kills  = 100 // of a process that works on both engines
+	kills  = 100 // of a process that uses both engines
 	things = 6   // reports, users and teams, each
 	rows   = 300 // of each: comments with an activity each; of the feed, notifications and uploads; members
 )
 
-// world is the services over a database, with a queue that does their jobs. A job removes 20 rows
-// in a transaction. The lease is short, for jobs of a killed process to go on soon.
+// world has the services over a database, with a queue that does their jobs. A job removes 20 rows
+// in a transaction. The lease is short, so that the jobs of a killed process continue soon.
 type world struct {
 	db       *bun.DB
 	jobs     *queue.Service
@@ -95,7 +95,7 @@ func user(n int) string { return fmt.Sprintf("u%02d", n) }
 
 func team(n int) string { return fmt.Sprintf("018f0000-0000-7000-8000-0000000000%02d", n) }
 
-// delete deletes a report, a user or a team. One that is gone already is no error.
+// delete deletes a report, a user or a team. It returns nil if it was already deleted.
 func (w *world) delete(ctx context.Context, n int) error {
 	ctx = actor.With(ctx, actor.Actor{Tenant: "acme", User: "root", Superuser: true})
 	var err error
@@ -115,8 +115,8 @@ func (w *world) delete(ctx context.Context, n int) error {
 	return err
 }
 
-// there reports whether a report, a user or a team is there with all its rows. It fails the test if
-// there are some and not all.
+// there reports whether a report, a user or a team exists with all its rows. It fails the test if
+// only some rows exist.
 func (w *world) there(t *testing.T, n int) bool {
 	t.Helper()
 	is, ctx, q := is.New(t), t.Context(), paging.Query{Limit: 1}
@@ -167,7 +167,7 @@ func (w *world) there(t *testing.T, n int) bool {
 	return false
 }
 
-// left returns how many rows of reports, users and teams there are, visible or not, and notes and
+// left returns the number of rows of reports, users and teams, visible or not, and of notes and
 // jobs.
 func (w *world) left(t *testing.T) (n int) {
 	t.Helper()
@@ -184,8 +184,8 @@ func (w *world) left(t *testing.T) (n int) {
 }
 
 // TestKilledWhileRemovingSize: a process that deletes reports, users and teams on both engines, and
-// removes their rows, is killed a hundred times. Whenever that is, all rows of each are there or
-// none is, and in the end nothing is left.
+// removes their rows, is killed a hundred times. After each kill all rows of each exist or none
+// does, and in the end nothing is left.
 func TestKilledWhileRemovingSize(t *testing.T) {
 	if urls := os.Getenv(killedDatabases); urls != "" {
 		deleteUntilKilled(t, strings.Split(urls, "\n"))
@@ -201,7 +201,7 @@ func TestKilledWhileRemovingSize(t *testing.T) {
 		worlds = append(worlds, w)
 	}
 	gone, progress, before := make([]int, len(worlds)), make([]int, len(worlds)), make([]int, len(worlds))
-	done := func() bool { // some kills have come within deletes, and many within steps
+	done := func() bool { // some kills have interrupted deletes, and many have interrupted steps
 		for i := range worlds {
 			if gone[i] < 5 || progress[i] < 6 {
 				return false
@@ -252,8 +252,8 @@ func TestKilledWhileRemovingSize(t *testing.T) {
 	}
 }
 
-// killOne lets a process delete something in each database, and remove rows, and kills it at some
-// moment.
+// killOne makes a process delete something in each database, and remove rows, and kills it at a
+// random moment.
 func killOne(t *testing.T, urls []string, within time.Duration) {
 	t.Helper()
 	is := is.New(t)
@@ -262,7 +262,7 @@ func killOne(t *testing.T, urls []string, within time.Duration) {
 	out, err := child.StdoutPipe()
 	is.NoErr(err)
 	is.NoErr(child.Start())
-	_, err = bufio.NewReader(out).ReadString('\n') // it has begun
+	_, err = bufio.NewReader(out).ReadString('\n') // it has started
 	is.NoErr(err)
 	time.Sleep(rand.N(within))
 	is.NoErr(child.Process.Kill())

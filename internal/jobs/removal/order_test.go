@@ -36,7 +36,7 @@ func TestDeletesAndFeedsLockUsersInOneOrder(t *testing.T) {
 			return err
 		}
 		go func() {
-			_, _, err := w.store.DeleteUsers(t.Context(), "acme", []string{"u00", "m001"}) // the table has u00 first
+			_, _, err := w.store.DeleteUsers(t.Context(), "acme", []string{"u00", "m001"}) // u00 is first in the table
 			ended <- err
 		}()
 		time.Sleep(300 * time.Millisecond)

@@ -1,9 +1,9 @@
-// Package removal removes the rows that a delete has left because they are too many for its
-// transaction: in the background, in steps between which others write. Nobody sees such rows: those
-// who have them see to that. A note tells what has any, so they are removed also when a process is
-// killed or the queue is full.
+// Package removal removes the rows that a delete leaves because they are too many for its
+// transaction. It does so in the background, in steps between which others can write. The owners of
+// such rows must hide them from readers. A note records each deleted entity that has such rows, so
+// that they are removed even if a process is killed or the queue is full.
 //
-// The root imports it. Nouns declare what they need of a Remover as an interface.
+// The root imports it. Nouns declare the methods of a Remover that they use as an interface.
 package removal
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Job is the kind of the jobs that remove rows. The key of such a job is the kind and the id of
-// what has them.
+// Job is the kind of the jobs that remove rows. The key of such a job is the kind and the id of the
+// deleted entity.
 const Job = "remove-rows"
 
 // Remover removes rows.
@@ -41,7 +41,7 @@ type Remover struct {
 type Options struct {
 	DB       *bun.DB
 	Jobs     *queue.Service
-	Entities *entity.Registry // whose Hooks.RemoveRest do it
+	Entities *entity.Registry // its Hooks.RemoveRest remove the rows
 	Step     int              // the most rows that one transaction removes; default 1,000
 	Now      func() time.Time // default time.Now
 }
@@ -53,18 +53,18 @@ func New(o Options) *Remover {
 }
 
 const (
-	// few is the most rows that one hook removes in the transaction of the delete. The first that
-	// has more leaves its rows, and those of the hooks behind it, to a job.
+	// few is the most rows that one hook removes in the transaction of the delete. The first hook
+	// with more rows leaves them, and those of later hooks, to a job.
 	few = 250
-	// fewThings is of how many deleted things rows are removed in one transaction. Those of more
-	// are left to jobs.
+	// fewThings is the most deleted entities whose rows are removed in one transaction. The rows of
+	// more are left to jobs.
 	fewThings = 20
-	// batch is how many notes and jobs one statement adds.
+	// batch is the number of notes and jobs that one statement adds.
 	batch = 500
 )
 
-// Remove removes the rows of what is deleted in the transaction in ctx, if they are few, and leaves
-// them to jobs if they are more.
+// Remove removes the rows of entities that are deleted in the transaction in ctx, if they are few,
+// and otherwise leaves them to jobs.
 func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key) error {
 	if len(gone) > fewThings {
 		return r.Later(ctx, tenant, gone...)
@@ -81,8 +81,8 @@ func (r *Remover) Remove(ctx context.Context, tenant string, gone ...entity.Key)
 	return nil
 }
 
-// Later leaves the rows of what is deleted in the transaction in ctx to jobs. If the tenant has too
-// many jobs, the sweep puts them.
+// Later leaves the rows of entities that are deleted in the transaction in ctx to jobs. If the
+// tenant has too many jobs, the sweep adds them later.
 func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) error {
 	return bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(gone, batch) {
@@ -105,7 +105,7 @@ func (r *Remover) Later(ctx context.Context, tenant string, gone ...entity.Key) 
 	})
 }
 
-// payload is that of a Job.
+// payload is the payload of a Job.
 type payload struct {
 	Kind entity.Kind `json:"kind"`
 	ID   string      `json:"id"`
@@ -114,7 +114,7 @@ type payload struct {
 func (r *Remover) put(ctx context.Context, tenant string, gone ...entity.Key) error {
 	jobs := make([]queue.Job, len(gone))
 	for i, of := range gone {
-		raw, _ := json.Marshal(payload{of.Kind, of.ID}) // texts always encode
+		raw, _ := json.Marshal(payload{of.Kind, of.ID}) // texts can always be encoded
 		jobs[i] = queue.Job{Tenant: tenant, Kind: Job, Key: key(of), Payload: raw}
 	}
 	err := r.o.Jobs.Put(ctx, jobs...)
@@ -124,7 +124,7 @@ func (r *Remover) put(ctx context.Context, tenant string, gone ...entity.Key) er
 	return err
 }
 
-// key returns the key of a job, by which there is one for each thing. A long id is hashed.
+// key returns the key of the job of an entity. A long id is hashed.
 func key(of entity.Key) string {
 	if k := string(of.Kind) + ":" + of.ID; len(k) <= queue.MaxKey {
 		return k
@@ -132,8 +132,8 @@ func key(of entity.Key) string {
 	return fmt.Sprintf("%s:%x", of.Kind, sha256.Sum256([]byte(of.ID)))
 }
 
-// A job works for a while and then lets others do so. It is tried until it is done: what it
-// removes, nobody sees any more.
+// A job works for a while and then pauses for others. It is tried until it is done, because the
+// rows are not visible any more.
 const (
 	jobTime = time.Minute
 	lease   = 5 * time.Second
@@ -142,7 +142,7 @@ const (
 // errGoesOn ends a try that has not removed everything.
 var errGoesOn = errors.New("there are more rows to remove")
 
-// Worker returns what does the jobs.
+// Worker returns the Worker of the jobs.
 func (r *Remover) Worker() queue.Worker {
 	return queue.Worker{
 		Kind: Job, Tries: math.MaxInt32, Lease: lease, Timeout: 2 * jobTime, AtOnce: 2, PerTenant: 1,
@@ -156,7 +156,7 @@ func (r *Remover) Worker() queue.Worker {
 	}
 }
 
-// removeAll removes all rows of what was deleted, and then the note.
+// removeAll removes all rows of a deleted entity, and then the note.
 func (r *Remover) removeAll(ctx context.Context, tenant string, of entity.Key) error {
 	for begun := time.Now(); time.Since(begun) < jobTime; {
 		times, err := r.times(ctx, tenant, of)
@@ -174,7 +174,7 @@ func (r *Remover) removeAll(ctx context.Context, tenant string, of entity.Key) e
 	return queue.Later(errGoesOn, 0)
 }
 
-// times returns how often something was deleted whose rows are left, 0 if there is no note.
+// times returns how often an entity was deleted whose rows are left, or 0 if it has no note.
 func (r *Remover) times(ctx context.Context, tenant string, of entity.Key) (times int, err error) {
 	ctx, c := bunx.For(ctx, r.o.DB, tenant)
 	err = c.Row(
@@ -187,8 +187,8 @@ func (r *Remover) times(ctx context.Context, tenant string, of entity.Key) (time
 	return times, bunx.Err(err, "Row")
 }
 
-// settle removes the note of what has no rows any more, and reports whether it was deleted again
-// meanwhile.
+// settle removes the note of an entity that has no rows any more, unless it was deleted again
+// since, and reports whether it was.
 func (r *Remover) settle(ctx context.Context, tenant string, of entity.Key, times int) (again bool, err error) {
 	err = bunx.Write(ctx, r.o.DB, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if _, err := c.Exec(
@@ -205,13 +205,13 @@ func (r *Remover) settle(ctx context.Context, tenant string, of entity.Key, time
 	return again, err
 }
 
-// A sweep puts the jobs that are missing because the queue was full or a process was killed.
+// A sweep adds jobs that are missing because the queue was full or a process was killed.
 const (
 	missingAfter = time.Minute // the age of a note whose job may be missing
-	maxPut       = 100         // the most jobs of a tenant that one sweep puts
+	maxPut       = 100         // most jobs that one sweep adds for a tenant
 )
 
-// Hooks returns the sweep that puts the jobs that are missing.
+// Hooks returns the sweep that adds missing jobs.
 func (r *Remover) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Due:   []entity.Due{{Table: "tc_removals", Column: "deleted_at", Age: missingAfter}},

@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/migrations"
 )
 
-// TestUploadsOfDeletedUsersAreGoneAtOnce: also for those who may see all uploads, while they wait
-// for a job.
+// TestUploadsOfDeletedUsersAreGoneAtOnce: uploads that wait for a job are invisible, even to those
+// that may see all uploads.
 func TestUploadsOfDeletedUsersAreGoneAtOnce(t *testing.T) {
 	is := is.New(t)
 	w := open(t, "sqlite:"+filepath.Join(t.TempDir(), "removal.db"))

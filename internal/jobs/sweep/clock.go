@@ -10,26 +10,25 @@ import (
 )
 
 const (
-	// jump is the most time between two sweeps that is usual: there is one a minute while a server
-	// runs.
+	// jump is the most usual time between two sweeps: a running server sweeps once a minute.
 	jump = time.Hour
-	// holdTime is how long nothing is removed after a jump, for somebody to set a clock that is
-	// wrong.
+	// holdTime is how long nothing is removed after a jump, so that people can correct a wrong
+	// clock.
 	holdTime = time.Hour
-	// apart is how much the clocks of this machine and of a PostgreSQL may differ.
+	// apart is the most difference between the clocks of this machine and of a PostgreSQL.
 	apart = 10 * time.Minute
 )
 
-// held is what a Sweeper knows of a clock that may be wrong.
+// held is the state of a Sweeper about a clock that may be wrong.
 type held struct {
-	last  time.Time // that of the last sweep before the jump
-	since time.Time // by the process's own monotonic clock, zero for no jump
+	last  time.Time // time of the last sweep before the jump
+	since time.Time // by the monotonic clock of the process; zero without a jump
 	apart bool      // the clocks differ
 }
 
 // checkClock reports whether a sweep must wait: for an hour after the clock has jumped since the
-// last sweep, also where no server ran meanwhile, and as long as the clock of this machine is not
-// that of the PostgreSQL. It returns an error for the log when that begins.
+// last sweep, even if no server ran in between, and as long as the clock of this machine differs
+// from that of the PostgreSQL. When the wait begins, it returns an error for the log.
 func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	if wait, err := s.differs(ctx); wait || err != nil {
 		return wait, err
@@ -55,8 +54,7 @@ func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	return s.monotonic().Sub(s.held.since) < holdTime, nil
 }
 
-// differs compares the clock of this machine with that of a PostgreSQL, which is the one that
-// counts.
+// differs compares the clock of this machine with that of a PostgreSQL, which is authoritative.
 func (s *Sweeper) differs(ctx context.Context) (bool, error) {
 	own, c := bunx.For(ctx, s.db, "")
 	if !c.Postgres() || !s.real {

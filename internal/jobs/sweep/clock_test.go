@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestClockJumps: after a jump forward nothing is removed for an hour, which is told once; a clock
-// that is set right again goes on at once, also where times of the wrong one are stored.
+// TestClockJumps: after a jump forward nothing is removed for an hour, which is logged once. Sweeps
+// continue as soon as the clock is corrected, even if times of the wrong clock are stored.
 func TestClockJumps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now, ticks := is.New(t), open(t), monday, time.Now()
@@ -32,13 +32,13 @@ func TestClockJumps(t *testing.T) {
 		ran, err = run()
 		is.NoErr(err)
 		is.True(!ran)
-		now = monday.Add(5 * time.Minute) // somebody has set it right
+		now = monday.Add(5 * time.Minute) // the clock was corrected
 		ran, err = run()
 		is.NoErr(err)
 		is.True(ran)
 		is.Equal(len(*did), 0)
 
-		now = monday.Add(48 * time.Hour) // a server that was off
+		now = monday.Add(48 * time.Hour) // the server was off
 		_, err = run()
 		is.True(err != nil)
 		ticks = ticks.Add(time.Hour)
@@ -47,15 +47,16 @@ func TestClockJumps(t *testing.T) {
 		is.True(ran)
 		is.Equal(len(*did), 1)
 
-		now = monday.Add(12 * time.Hour) // back: the time of the last sweep is ahead, and keeps nobody
+		now = monday.Add(12 * time.Hour) // back: the time of the last sweep is in the future, and does not matter
 		ran, err = run()
 		is.NoErr(err)
 		is.True(ran)
 	})
 }
 
-// TestClockDiffers: a node whose clock is more than ten minutes from that of the PostgreSQL removes
-// nothing, tells it once, and goes on as soon as the clock is set. SQLite has no clock to compare.
+// TestClockDiffers: a node whose clock differs by more than ten minutes from that of the PostgreSQL
+// removes nothing, logs it once, and continues as soon as the clock is corrected. SQLite has no
+// clock to compare.
 func TestClockDiffers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), time.Now()
@@ -84,10 +85,10 @@ func TestClockDiffers(t *testing.T) {
 				strings.Contains(err.Error(), "PostgreSQL"))
 			is.True(!ran)
 			ran, err = s.RunAlone(t.Context(), "me")
-			is.NoErr(err) // it was told
+			is.NoErr(err) // it was logged before
 			is.True(!ran)
 			is.Equal(len(*did), 0)
-			now = time.Now().Add(time.Duration(1+2*i) * time.Minute) // which is no difference
+			now = time.Now().Add(time.Duration(1+2*i) * time.Minute) // which is within the limit
 			ran, err = s.RunAlone(t.Context(), "me")
 			is.NoErr(err)
 			is.True(ran)

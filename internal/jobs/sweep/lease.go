@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	leaseTime = 2 * time.Minute       // how long others wait for a process that is gone
+	leaseTime = 2 * time.Minute       // how long others wait for a process that has ended
 	renewEach = 30 * time.Second      // while a sweep runs
-	pause     = 45 * time.Second      // between the begins of two sweeps, of whatever processes
+	pause     = 45 * time.Second      // between the beginnings of two sweeps, of all processes
 	leaseName = "sweep"               // in tc_leases
-	endsAlone = 5 * time.Second       // how long giving a lease back may take when ctx has ended
-	errLease  = "The lease of sweeps" // for people
+	endsAlone = 5 * time.Second       // most time for releasing a lease after ctx has ended
+	errLease  = "The lease of sweeps" // name for people
 )
 
 // RunAlone is Run for processes that share the database: it does nothing, and returns false, while
-// another one sweeps or has begun to within the last seconds. holder is the process's own.
+// another process sweeps or has begun to within the last seconds. holder identifies the process.
 //
-// It also does nothing for a while when a clock cannot be right, as what is removed does not come
-// back, and returns an error that says so, once: see checkClock.
+// It also does nothing for a while if a clock seems wrong, because removed rows cannot be restored.
+// It returns an error about that once: see checkClock.
 func (s *Sweeper) RunAlone(ctx context.Context, holder string) (bool, error) {
 	if wait, err := s.checkClock(ctx); wait || err != nil {
 		return false, err
@@ -72,13 +72,13 @@ func (s *Sweeper) take(ctx context.Context, holder string) (bool, error) {
 		return false, err
 	case ends.After(now) && ends.Before(now.Add(2*leaseTime)),
 		done.After(now.Add(-pause)) && done.Before(now.Add(overlap)):
-		return false, nil // later ones are of a clock that was ahead
+		return false, nil // later ones were stored while a clock was ahead
 	}
 	n, err := s.exec(ctx, query, args...)
 	return n == 1, err
 }
 
-// renew keeps the lease until ctx ends. It calls lost when another process has it.
+// renew renews the lease until ctx ends. It calls lost when another process has it.
 func (s *Sweeper) renew(ctx context.Context, lost func(), holder string) {
 	for range clock.Each(ctx, renewEach) {
 		if n, err := s.extend(ctx, holder, s.clock.Now().Add(leaseTime)); err == nil && n == 0 {
@@ -103,8 +103,8 @@ func (s *Sweeper) exec(ctx context.Context, query string, args ...any) (n int, e
 	return n, err
 }
 
-// done returns how far back a sweep looks that comes behind the last one that was done to its end,
-// the zero time if there is none.
+// done returns the time from which a sweep after the last completed one looks for rows, or the zero
+// time if there is none.
 func done(ctx context.Context, db *bun.DB, now time.Time) (time.Time, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	var at bunx.Time
@@ -121,7 +121,7 @@ func done(ctx context.Context, db *bun.DB, now time.Time) (time.Time, error) {
 	return at.Add(-overlap), nil
 }
 
-// setDone notes a sweep that was done to its end.
+// setDone records a completed sweep.
 func setDone(ctx context.Context, db *bun.DB, begun time.Time) error {
 	return bunx.WriteOne(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_leases (name, holder, ends_at, done_at) VALUES ($1, '', $2, $2)

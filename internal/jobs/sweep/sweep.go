@@ -1,5 +1,5 @@
-// Package sweep does the sweeps of hooks (entity.Hooks.Sweep) for the tenants that have something
-// due, and sees to it that one process at a time does them.
+// Package sweep runs the sweeps of hooks (entity.Hooks.Sweep) for the tenants with due rows, in one
+// process at a time.
 //
 // The root imports it.
 package sweep
@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// Sweeper does sweeps.
+// Sweeper runs sweeps.
 type Sweeper struct {
 	db      *bun.DB
 	sweeps  func() []entity.Sweep
@@ -29,12 +29,12 @@ type Sweeper struct {
 	real    bool // clock is that of this machine
 	held    held // used by RunAlone
 
-	monotonic func() time.Time // time.Now, but in tests
+	monotonic func() time.Time // time.Now, except in tests
 }
 
-// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due;
-// hidden returns those of which rows are missing, as they are being imported or deleted: only the
-// sweep of the tenants themselves is done for these. now is time.Now if it is nil.
+// New returns a Sweeper. tenants returns all tenants, for sweeps without Due. hidden returns the
+// tenants that are being imported or deleted, and so lack rows: only the sweep of the tenants
+// themselves runs for these. now is time.Now if it is nil.
 func New(
 	db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error),
 	now func() time.Time,
@@ -45,15 +45,15 @@ func New(
 	}
 }
 
-// overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ,
-// and times are taken before a transaction commits.
+// overlap is how far before the beginning of the previous sweep a sweep looks, because clocks of
+// nodes differ, and times are taken before a transaction commits.
 const overlap = 10 * time.Minute
 
-// steps is how many steps the sweep of a tenant does until those of others have their turn.
+// steps is the number of steps of a tenant's sweep before those of other tenants continue.
 const steps = 4
 
-// Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps
-// in turn. The failure of one sweep of a tenant does not keep the others from theirs.
+// Run runs all sweeps once, even if another process does. Long sweeps of tenants do some steps in
+// turn. The failure of a tenant's sweep does not prevent other sweeps.
 func (s *Sweeper) Run(ctx context.Context) error {
 	begun, turns := s.clock.Now(), &turns{}
 	since, err := done(ctx, s.db, begun)
@@ -67,7 +67,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 	turns.finish(ctx)
 	failed := append(turns.failed, ctx.Err())
-	if ctx.Err() == nil { // what failed is still due
+	if ctx.Err() == nil { // failed sweeps are still due
 		failed = append(failed, setDone(ctx, s.db, begun))
 	}
 	return errors.Join(failed...)
@@ -95,7 +95,7 @@ func (t *turns) take(ctx context.Context, next turn) {
 	}
 }
 
-// finish runs the sweeps of t.more in turn until none is left or ctx is done.
+// finish runs the sweeps of t.more in turn until all are done or ctx is done.
 func (t *turns) finish(ctx context.Context) {
 	for len(t.more) > 0 && ctx.Err() == nil {
 		next := t.more[0]
@@ -105,7 +105,7 @@ func (t *turns) finish(ctx context.Context) {
 }
 
 // each calls turns.take for each tenant that has rows due for sweep. It returns the errors of
-// looking for them.
+// finding them.
 func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time, turns *turns) error {
 	did := map[string]bool{}
 	some := func(tenant string) {
@@ -131,7 +131,7 @@ func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.
 	return errors.Join(failed...)
 }
 
-// page is how many rows are read at once.
+// page is the number of rows that are read at once.
 const page = 1000
 
 // row is one of the rows that are due.
@@ -140,8 +140,8 @@ type row struct {
 	tenant string
 }
 
-// due calls do with the tenants of the rows that are due, in the order of the rows, perhaps several
-// times. What a row refers to can be missing in a tenant that is hidden: it is left out.
+// due calls do with the tenants of the due rows, in the order of the rows, possibly several times.
+// It skips hidden tenants, in which referenced rows can be missing.
 func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time, do func(tenant string)) error {
 	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
 	if due.Since {
@@ -158,7 +158,7 @@ func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time,
 			return err
 		}
 		var hidden []string
-		if len(rows) > 0 && !due.Hidden { // of a moment after the rows were read
+		if len(rows) > 0 && !due.Hidden { // as of a moment after the rows were read
 			if hidden, err = s.hidden(ctx); err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time,
 	}
 }
 
-// first returns what is before the column of all rows.
+// first returns a value that precedes the column of all rows.
 func first(due entity.Due) any {
 	if due.Day {
 		return ""
@@ -183,8 +183,8 @@ func first(due entity.Due) any {
 	return bunx.At(time.Time{}.Add(time.Microsecond))
 }
 
-// Query returns the text of a page of the rows that are due, each its time and tenant, behind
-// another row.
+// Query returns the statement for a page of the due rows after another row, with the time and
+// tenant of each.
 func Query(due entity.Due) string {
 	where, compare := "", "<="
 	if due.Day {

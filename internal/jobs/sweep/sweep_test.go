@@ -40,7 +40,7 @@ func confirm(t *testing.T, db *bun.DB, tenant, prefix string, n int, at time.Tim
 	}))
 }
 
-// sweeper returns a Sweeper with one sweep of the confirmations, and what it has been called for.
+// sweeper returns a Sweeper with one sweep of the confirmations, and a record of the calls.
 func sweeper(db *bun.DB, now *time.Time, due []entity.Due, fail ...string) (*sweep.Sweeper, *[]string) {
 	var did []string
 	one := entity.Sweep{Due: due, Tenant: func(ctx context.Context, tenant string) (int, error) {
@@ -58,8 +58,8 @@ func sweeper(db *bun.DB, now *time.Time, due []entity.Due, fail ...string) (*swe
 
 func none(context.Context) ([]string, error) { return nil, nil }
 
-// TestLeavesHiddenTenants: what is due in a tenant that is being imported stays, as what keeps it
-// may not have arrived, and others are swept.
+// TestLeavesHiddenTenants: due rows of a tenant that is being imported are kept, because rows that
+// protect them may be missing. Other tenants are swept.
 func TestLeavesHiddenTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -99,8 +99,8 @@ func TestLeavesHiddenTenants(t *testing.T) {
 	})
 }
 
-// TestSweepsWhatIsDue: nobody is called without a row that is due, and a tenant whose sweep fails
-// does not hide the others.
+// TestSweepsWhatIsDue: a sweep is only called for tenants with due rows. A tenant whose sweep fails
+// does not prevent the others.
 func TestSweepsWhatIsDue(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday
@@ -125,32 +125,32 @@ func TestSweepsWhatIsDue(t *testing.T) {
 		is.True(strings.Contains(err.Error(), "tenant acme: no"))
 		is.Equal(*did, []string{"acme", "evil"})
 
-		s, did = sweeper(db, &now, nil) // does not know what is due
+		s, did = sweeper(db, &now, nil) // a sweep without Due
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, []string{"acme", "evil"})
 	})
 }
 
-// TestSweepsWhatHasHappenedSince the sweep before, once it was done to its end.
+// TestSweepsWhatHasHappenedSince: a sweep with Since looks for rows since the last completed sweep.
 func TestSweepsWhatHasHappenedSince(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday
 		since := []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Since: true}}
 		confirm(t, db, "acme", "a", 1, monday.Add(-24*time.Hour))
 		s, did := sweeper(db, &now, since, "acme")
-		is.True(s.Run(t.Context()) != nil) // the first looks at all
+		is.True(s.Run(t.Context()) != nil) // the first sweep looks at all rows
 		is.Equal(*did, []string{"acme"})
 		s, did = sweeper(db, &now, since, "acme")
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, nil)
-		confirm(t, db, "evil", "b", 1, monday.Add(-time.Minute)) // of a clock that is late
+		confirm(t, db, "evil", "b", 1, monday.Add(-time.Minute)) // from a clock that is slow
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, []string{"evil"})
 	})
 }
 
-// TestTenantsTakeTurns: a tenant with much to sweep is swept some steps at a time, and the other
-// tenants and sweeps come between.
+// TestTenantsTakeTurns: a tenant with many due rows is swept some steps at a time, and other
+// tenants and sweeps are served in between.
 func TestTenantsTakeTurns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday.Add(time.Hour)
@@ -183,7 +183,8 @@ func TestTenantsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtATime: others do nothing while one sweeps, and take over from one that is gone.
+// TestOneProcessAtATime: other processes do nothing while one sweeps, and take over from one that
+// has ended.
 func TestOneProcessAtATime(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db, now := is.New(t), open(t), monday
@@ -191,7 +192,7 @@ func TestOneProcessAtATime(t *testing.T) {
 		one := sweep.New(db, func() []entity.Sweep {
 			ran, err := other.RunAlone(t.Context(), "other")
 			is.NoErr(err)
-			is.True(!ran) // another one sweeps
+			is.True(!ran) // another process sweeps
 			return nil
 		}, nil, none, func() time.Time { return now })
 		ran, err := one.RunAlone(t.Context(), "one")
@@ -199,7 +200,7 @@ func TestOneProcessAtATime(t *testing.T) {
 		is.True(ran)
 		ran, err = other.RunAlone(t.Context(), "other")
 		is.NoErr(err)
-		is.True(!ran) // one has just done it
+		is.True(!ran) // another process has just swept
 		now = now.Add(time.Minute)
 		confirm(t, db, "acme", "a", 1, monday)
 		ran, err = other.RunAlone(t.Context(), "other")
@@ -209,7 +210,7 @@ func TestOneProcessAtATime(t *testing.T) {
 
 		now = now.Add(time.Minute)
 		is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error {
-			// who holds it was killed
+			// the holder of the lease was killed
 			_, err := c.Exec(ctx, `UPDATE tc_leases SET holder = 'gone', ends_at = $1`, bunx.At(now.Add(time.Second)))
 			return err
 		}))
