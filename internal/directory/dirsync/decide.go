@@ -36,7 +36,7 @@ func (m *matched) decide(from reader, newID func() string) (*plan, error) {
 	return p, nil
 }
 
-// plan is the last stage: the changes that a Sync makes.
+// plan is the last stage: the changes of a Sync.
 type plan struct {
 	*people
 	users, groups Counts
@@ -57,7 +57,7 @@ func (p *plan) decideUsers(superusers int) {
 		switch who := &p.all.People[i]; {
 		case p.person[i].user == none && !p.person[i].stays:
 			p.creates = append(p.creates, i)
-			p.writer.NewUser(*who) // for what it warns of
+			p.writer.NewUser(*who) // only for its warnings
 		case p.person[i].user != none && !p.person[i].stays && p.known[p.person[i].user].name != who.Username:
 			p.renames[p.known[p.person[i].user].name] = who.Username
 		}
@@ -104,15 +104,19 @@ func (p *plan) nameOf(at int32) string {
 	return p.known[at].name
 }
 
-// summary returns what the plan changes.
+// summary returns a Report of the planned changes.
 func (p *plan) summary() Report {
 	return Report{Users: p.users, Teams: p.groups, Added: len(p.join), Removed: len(p.leave), Warnings: p.sentences()}
 }
 
-// losses returns what looks like a directory that is half away, or a filter that is wrong, "" for
-// nothing: more than a fifth of the enabled users, or of their memberships, and more than ten of
-// them, would go; or of however few, more than half of the users, or any where the directory has
-// nobody, and memberships where it has no group.
+// losses returns a description of changes that an incomplete directory or a wrong filter would
+// cause, or "". It reports:
+//
+//   - if more than a fifth of the enabled users would be disabled, or of their memberships removed,
+//     and more than ten of them,
+//   - if more than half of the users would be disabled, however few they are,
+//   - if any user would be disabled and the directory has no people,
+//   - if any membership would be removed and the directory has no groups.
 func (p *plan) losses() string {
 	var all []string
 	nobody, noGroup := len(p.all.People) == 0, len(p.all.Groups) == 0

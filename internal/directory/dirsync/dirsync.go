@@ -1,9 +1,9 @@
 // Package dirsync updates the users and teams of an authentication domain to the state of its
 // directory.
 //
-// A Sync has four stages, each a method of a type that only the stage before returns: snapshot.read
-// → stored.match → matched.decide → plan.write. Those before write change nothing, and the same
-// snapshot and rows make the same plan, whatever the order of the snapshot.
+// A Sync has four stages, each a method of a type that only the previous stage returns:
+// snapshot.read → stored.match → matched.decide → plan.write. The stages before write change
+// nothing. The same snapshot and rows result in the same plan, whatever the order of the snapshot.
 //
 // Users are identified by the ids of their entries, so that a rename in the directory renames the
 // user, wherever the name is stored. A user of the domain without a source id is assigned to the
@@ -37,11 +37,11 @@ import (
 
 // Group is a group of people, which becomes a team.
 type Group struct {
-	ID          string   // as that of an Identity
-	IDAttribute string   // as that of an Identity
+	ID          string   // as Identity.ID
+	IDAttribute string   // as Identity.IDAttribute
 	Name        string   // 1 to 255 characters
-	Description string   // "" for none
-	Members     []string // ids of people, those of groups in the group too; unknown ones are left out
+	Description string   // or ""
+	Members     []string // ids of people, including those of groups in the group; unknown ones are ignored
 }
 
 // Snapshot is the content of a directory.
@@ -54,15 +54,15 @@ type Snapshot struct {
 type MemberKey struct{ TeamID, Username string }
 
 // Store reads and writes the users and teams of domains, many at once. Domains are those of the
-// rows: an unknown one has no users and teams. The tests beside its bun-backed store say what every
-// implementation must do.
+// rows: an unknown one has no users and teams. The tests beside its bun-backed store define what
+// every implementation must do.
 type Store interface {
 	principals.ProfileStore
 
 	// DomainUsers calls each with every user of a domain, ordered by username. each must not use
 	// the store.
 	DomainUsers(ctx context.Context, tenant, domain string, each func(principals.DirectoryUser)) error
-	// OtherSuperusers counts the enabled superusers beside a user, "" for nobody.
+	// OtherSuperusers returns the number of enabled superusers other than a user; "": of all.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
 	// DomainTeams returns the teams of a domain, ordered by id.
@@ -74,42 +74,42 @@ type Store interface {
 	// UpdateTeam calls edit with the stored team and writes the result; see principals.Store.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
 
-	// PersonTeams returns the teams of a domain and source that have one of some source ids or,
-	// with any source id, a user; and the teams of any domain whose ids or slugs are among keys.
-	// Each has the role of the user.
+	// PersonTeams returns the teams of a domain and source that have one of some source ids, and
+	// those with any source id that a user is in. It also returns the teams of any domain whose ids
+	// or slugs are among keys. Each has the role of the user.
 	PersonTeams(
 		ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string,
 	) ([]PersonTeam, error)
-	// DomainMembers calls each with every membership of the teams of a domain, in no order. each
-	// must not use the store.
+	// DomainMembers calls each with every membership of the teams of a domain, unordered. each must
+	// not use the store.
 	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
 	// PutMember adds a membership or sets its role; see principals.Store.
 	PutMember(ctx context.Context, tenant string, m principals.Membership) error
-	// DeleteMembers removes memberships; those that do not exist are no error.
+	// DeleteMembers removes memberships. It ignores those that do not exist.
 	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains, renames users, and ends what they are logged in with.
-// principals.Unchecked implements it.
+// Principals locks domains, renames users, and ends their sessions and tokens. principals.Unchecked
+// implements it.
 type Principals interface {
 	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.Invalid for the
-	// domain Local, and errs.NotFound if there is no such tenant, or it has no such domain.
+	// domain Local, and errs.NotFound if the tenant does not exist or does not have the domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
 	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names
-	// maps old ones to new ones.
+	// maps old names to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
 	// Disabled ends the sessions and tokens of users who have been disabled, in the transaction in
 	// ctx.
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
-// Service syncs users and teams with directories. It checks no actor: it is for package domains,
-// which does.
+// Service syncs users and teams with directories. It does not check an actor: it is for package
+// domains, which does.
 type Service struct {
 	o     Options
 	clock clock.Clock
@@ -133,21 +133,22 @@ func New(o Options) *Service {
 // SyncOptions are the options of Sync.
 type SyncOptions struct {
 	Source string // id of the driver, kept as User.Source and Team.Source
-	Force  bool   // disable and remove however many are missing
-	// report, and write nothing; the first warning says what would be refused without Force
+	Force  bool   // disable users and remove memberships however many they are
+	// return a Report, and write nothing; the first warning tells what would be refused without
+	// Force
 	DryRun   bool
 	Progress func(done, total int) // called from time to time while it writes; may be nil
 }
 
-// Counts counts users or teams by what was done to them. Each is counted once: a disabled one, who
-// may be locked alone, is not also updated.
+// Counts counts users or teams by what was done to them. Each is counted once: a disabled user, who
+// may only be locked, is not also updated.
 type Counts struct{ Created, Updated, Disabled, Unchanged int }
 
 // Report is the result of a Sync, or of its dry run.
 type Report struct {
-	Users, Teams   Counts   // a team is disabled when its group is gone: once
+	Users, Teams   Counts   // a team is counted as disabled once, when its group is gone
 	Added, Removed int      // memberships
-	Warnings       []string // at most 1,000, how many there are beside, and in front the one of a dry run
+	Warnings       []string // at most 1,000, then the number of others; in a dry run first the refusal
 }
 
 // ErrLosses is the cause of the error of a Sync that is refused without Force.

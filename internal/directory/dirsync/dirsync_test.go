@@ -75,7 +75,7 @@ func TestFirstScan(t *testing.T) {
 	})
 }
 
-// TestUnchangedScan reads each table once and writes nothing.
+// TestUnchangedScan: a scan without changes reads each table once and writes nothing.
 func TestUnchangedScan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
@@ -100,7 +100,7 @@ func TestUnchangedScan(t *testing.T) {
 		}}
 		_, err := s.Sync(ctx, "acme", "ldap", snap, o)
 		is.NoErr(err)
-		is.True(bumps > 0) // sessions that are kept for a moment are looked up again
+		is.True(bumps > 0) // cached sessions are looked up again
 		is.Equal(len(steps), 7)
 		is.Equal(steps[0], [2]int{500, 2407})
 		is.Equal(steps[6], [2]int{2407, 2407})
@@ -118,7 +118,7 @@ func TestUnchangedScan(t *testing.T) {
 	})
 }
 
-// TestProfileFollows: what the directory says counts, what it does not say stays.
+// TestProfileFollows: values that the directory reports are copied, and others are kept.
 func TestProfileFollows(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -136,12 +136,12 @@ func TestProfileFollows(t *testing.T) {
 			[]any{*u.DisplayName, *u.Email, *u.Timezone, u.UpdatedAt},
 			[]any{"Joe", "jo@example.com", "UTC", f.now},
 		)
-		is.Equal([]any{u.GlobalPermissions.AI, u.Superuser}, []any{true, true}) // no directory gives or takes these
+		is.Equal([]any{u.GlobalPermissions.AI, u.Superuser}, []any{true, true}) // not set by directories
 		is.Equal(f.forced(t, snapshot{People: []identity{jo}}).Users, counts{Unchanged: 1})
 	})
 }
 
-// TestOddEntries: what does not fit is left out, and no entry is an error.
+// TestOddEntries: invalid values are left out, and no entry causes an error.
 func TestOddEntries(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -203,7 +203,7 @@ func TestOddEntries(t *testing.T) {
 	})
 }
 
-// TestTakenNames: a name is that of who has it, and a user of another domain stays one.
+// TestTakenNames: a name belongs to its current user, and a user of another domain is not changed.
 func TestTakenNames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -222,7 +222,7 @@ func TestTakenNames(t *testing.T) {
 		})
 		is.Equal(f.get(t, "Jo"), was)
 
-		// Who is known keeps the old name, and everything else follows.
+		// A known user keeps the old name, and all other fields are updated.
 		snap = snapshot{
 			People: []identity{{ID: "2", Username: "JO", Email: "mia@example.com"}, {ID: "4", Username: "mia"}},
 		}
@@ -234,14 +234,14 @@ func TestTakenNames(t *testing.T) {
 		})
 		is.Equal(*f.get(t, "mia").Email, "mia@example.com")
 
-		// An entry that is made again under an old name is somebody else.
+		// A new entry with an old name is another person.
 		r = f.forced(t, snapshot{People: []identity{{ID: "9", Username: "mia"}}})
 		is.Equal(r.Users, counts{Disabled: 1})
 		is.Equal(r.Warnings,
 			[]string{"mia (9): the name is that of the user mia of the domain ldap, of another entry: if the " +
 				"person was created there anew, " +
 				`PUT /api/users/mia {"sourceId": null} and scan again; the entry is skipped.`})
-		f.edit(t, "mia", func(u *principals.User) { u.SourceID = nil }) // unless a superuser says so
+		f.edit(t, "mia", func(u *principals.User) { u.SourceID = nil }) // unless a superuser allows it
 		r = f.forced(t, snapshot{People: []identity{{ID: "9", Username: "Mia"}}})
 		is.Equal(r.Users, counts{Updated: 1})
 		u := f.get(t, "Mia")
@@ -252,7 +252,7 @@ func TestTakenNames(t *testing.T) {
 func TestRenames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		told := map[string]string{} // who is called what, as the hook was told
+		told := map[string]string{} // current names by old ones, according to the hook
 		f.content.renamed = func(_ context.Context, tenant string, names map[string]string) error {
 			is.Equal(tenant, "acme")
 			for was, becomes := range names {
@@ -288,7 +288,7 @@ func TestRenames(t *testing.T) {
 			{"a", "c", "d", "b"},   // a circle
 			{"A", "c", "d", "B"},   // another spelling
 			{"new", "A", "c", "d"}, // a chain
-			{"x.very-long_name@example.com", "B", "b2", "日本"}, // all
+			{"x.very-long_name@example.com", "B", "b2", "日本"}, // all of these
 		} {
 			f.now = f.now.Add(time.Hour)
 			before := map[string]string{}
@@ -309,14 +309,14 @@ func TestRenames(t *testing.T) {
 					is.True(old == "evil/a" || slices.Contains(names, strings.TrimPrefix(old, "acme/")))
 				}
 			}
-			is.True(strings.Contains(f.roster(t, "all"), names[0]+" admin")) // roles stay
+			is.True(strings.Contains(f.roster(t, "all"), names[0]+" admin")) // roles are kept
 			is.Equal(scan(names...).Users, counts{Unchanged: 4})
 		}
 		is.Equal(f.content.owned["evil/a"], 9)
 	})
 }
 
-// TestFailedScanWritesNothing also when it fails late.
+// TestFailedScanWritesNothing: a scan that fails, even late, writes nothing.
 func TestFailedScanWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, fault := is.New(t), errors.New("fault")
@@ -364,25 +364,25 @@ func TestGoneAndBack(t *testing.T) {
 		disabled[0].Disabled, disabled[1].Disabled = true, true
 		is.Equal(f.forced(t, snapshot{People: disabled}).Users, counts{Disabled: 1, Unchanged: 2})
 		enabled("jo", false, true)
-		is.Equal(f.forced(t, all).Users, counts{Updated: 2, Unchanged: 1}) // back
+		is.Equal(f.forced(t, all).Users, counts{Updated: 2, Unchanged: 1}) // enabled again
 		enabled("jo", true, false)
 		enabled("mia", true, false)
-		enabled("off", false, false) // a superuser said so
+		enabled("off", false, false) // disabled by a superuser
 
 		f.forced(t, snapshot{People: people("jo")})
 		f.edit(t, "mia", func(u *principals.User) { u.DisplayName = text("Mia") })
-		enabled("mia", false, true) // an edit of something else is no word about it
+		enabled("mia", false, true) // an edit of another field does not matter
 		f.edit(t, "mia", func(u *principals.User) { u.Enabled, u.DirectoryDisabled = true, true })
 		enabled("mia", true, false)
 		f.edit(t, "mia", func(u *principals.User) { u.Enabled, u.DirectoryDisabled = false, true })
 		enabled("mia", false, false)
 		is.Equal(f.forced(t, all).Users, counts{Unchanged: 3})
-		enabled("mia", false, false) // since a superuser has looked at it, it stays
+		enabled("mia", false, false) // a superuser has edited it since, so it stays disabled
 	})
 }
 
-// TestLocks: a lock in the directory keeps somebody out while it lasts, and ends no session and
-// token. To be disabled or gone there ends them, also for who was locked before.
+// TestLocks: a lock in the directory prevents logins while it lasts, and ends no sessions and
+// tokens. They end when the user is disabled or removed there, even after a lock.
 func TestLocks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -412,17 +412,17 @@ func TestLocks(t *testing.T) {
 		is.Equal(f.forced(t, locked).Users, counts{Unchanged: 4})
 		is.Equal(len(ended), 0)
 		f.edit(t, "mia", func(u *principals.User) { u.DisplayName = text("Mia") })
-		state("mia", false, true, true) // an edit of something else is no word about it
+		state("mia", false, true, true) // an edit of another field does not matter
 
 		off := snapshot{People: slices.Clone(all.People), Groups: all.Groups}
 		off.People[1].Disabled, off.People[1].Locked = true, true
-		is.Equal(f.forced(t, off).Users, counts{Updated: 1, Disabled: 2, Unchanged: 1}) // new is gone
+		is.Equal(f.forced(t, off).Users, counts{Updated: 1, Disabled: 2, Unchanged: 1}) // new is missing
 		state("jo", true, false, false)
 		state("mia", false, true, false)
 		slices.Sort(ended)
 		is.Equal(ended, []string{"mia", "new"})
 		is.Equal(f.forced(t, locked).Users, counts{Disabled: 1, Unchanged: 3})
-		state("mia", false, true, false) // was disabled, and is not back yet
+		state("mia", false, true, false) // it was disabled, and is still missing
 		is.Equal(f.forced(t, snapshot{
 			People: append(people("jo", "mia", "sam"), identity{ID: "id of new", Username: "new"}),
 			Groups: all.Groups,
@@ -436,7 +436,7 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-// TestLossesCountLocks: those who are locked count as users who may be lost.
+// TestLossesCountLocks: locked users count as enabled users that may be lost.
 func TestLossesCountLocks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -476,8 +476,8 @@ func TestLastSuperuserStaysEnabled(t *testing.T) {
 	})
 }
 
-// TestGuardOfFew: a filter that finds nobody, or less than half of those who were there, changes
-// nothing without force, however few they are. A dry run shows it.
+// TestGuardOfFew: without force, a filter that finds no people, or less than half of them, changes
+// nothing, however few they are. A dry run reports it.
 func TestGuardOfFew(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -508,7 +508,7 @@ func TestGuardOfFew(t *testing.T) {
 		// half is not more than half
 		is.Equal(f.scan(t, snapshot{People: people("a", "b"), Groups: all.Groups}).Users.Disabled, 2)
 		is.Equal(f.forced(t, snapshot{}).Users.Disabled, 2)
-		is.Equal(f.scan(t, snapshot{}).Users, counts{Unchanged: 4}) // nobody is left to be disabled
+		is.Equal(f.scan(t, snapshot{}).Users, counts{Unchanged: 4}) // no user is left to be disabled
 	})
 }
 
@@ -595,7 +595,7 @@ func TestGroups(t *testing.T) {
 		}
 		_, err := f.PutMember(root(t), "own", "jo", actor.Publisher)
 		is.NoErr(err)
-		// roles and guests stay
+		// roles and guests are kept
 		is.Equal(f.forced(t, snap(sales)), dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}})
 		was, err := f.Team(root(t), "sales")
 		is.NoErr(err)
@@ -607,24 +607,24 @@ func TestGroups(t *testing.T) {
 		team, err := f.Team(root(t), "sales")
 		is.NoErr(err)
 		was.Name, was.Description, was.UpdatedAt = "Selling", nil, f.now
-		is.Equal(team, was) // the slug stays
+		is.Equal(team, was) // the slug is kept
 		is.Equal(f.roster(t, "sales"), "guest designer, jo admin")
 
 		r = f.forced(t, snap())
 		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Disabled: 1}, Removed: 1})
-		is.Equal(f.roster(t, "sales"), "guest designer") // it may own something, so it stays
+		is.Equal(f.roster(t, "sales"), "guest designer") // it may own content, so it is kept
 		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1})
 		_, err = f.UpdateTeam(root(t), "sales", func(t *principals.Team) error {
 			t.Color, t.DirectoryGone = text("#abc"), false
 			return nil
 		})
 		is.NoErr(err)
-		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1}) // the note is the Service's
+		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1}) // the description is set by the Service
 
 		r = f.forced(t, snap(sales))
 		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Updated: 1}, Added: 1})
 		is.Equal(f.roster(t, "sales"), "guest designer, jo member")
-		is.Equal(f.roster(t, "own"), "jo publisher") // a team that is not of the domain is nobody's business
+		is.Equal(f.roster(t, "own"), "jo publisher") // a team outside of the domain is not changed
 
 		sales.Name = ""
 		r = f.forced(t, snap(sales))
@@ -635,8 +635,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestSharedSourceIDs, which only a superuser can make: one user is the entry's, the others are
-// left alone.
+// TestSharedSourceIDs: if a superuser gave several users the same source id, one of them is
+// assigned to the entry, and the others are not changed.
 func TestSharedSourceIDs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -676,7 +676,7 @@ func TestSharedSourceIDs(t *testing.T) {
 	})
 }
 
-// TestScanIsolation: the same ids in another tenant, and another domain, are somebody else's.
+// TestScanIsolation: users with the same ids in another tenant, or another domain, are not changed.
 func TestScanIsolation(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -712,7 +712,7 @@ func TestScanIsolation(t *testing.T) {
 	})
 }
 
-// TestScansAtOnce make the same users, once.
+// TestScansAtOnce: concurrent scans create the same users, once.
 func TestScansAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -766,7 +766,7 @@ func TestScanOfNoDomain(t *testing.T) {
 	})
 }
 
-// TestDeletedDomain gets no users from a scan that began before.
+// TestDeletedDomain: a scan that began before the deletion of its domain creates no users.
 func TestDeletedDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

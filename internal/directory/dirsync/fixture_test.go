@@ -27,7 +27,7 @@ var (
 
 const password = "correct horse"
 
-// fixture has the services over an empty database, whose clock the test moves.
+// fixture has the services over an empty database. The test sets their clock.
 type fixture struct {
 	*principals.Service
 	dirsync *dirsync.Service
@@ -61,7 +61,7 @@ func (f *fixture) Sync(
 	return f.dirsync.Sync(ctx, tenant, domain, all, o)
 }
 
-// content counts what is owned, by tenant and owner.
+// content counts owned entities, by tenant and owner.
 type content struct {
 	*entity.Registry
 	owned   map[string]int
@@ -83,7 +83,7 @@ func (c *content) Rename(ctx context.Context, tenant string, names map[string]st
 
 func as(t *testing.T, a actor.Actor) context.Context { return actor.With(t.Context(), a) }
 
-// root is a superuser of acme.
+// root returns the context of a superuser of acme.
 func root(t *testing.T) context.Context {
 	return as(t, actor.Actor{Tenant: "acme", User: "root", Superuser: true})
 }
@@ -102,7 +102,7 @@ func (f *fixture) team(t *testing.T, name string) principals.Team {
 	return g
 }
 
-// code is an error's code, "ok" for none.
+// code returns the code of an error, or "ok".
 func code(err error) errs.Code {
 	if err == nil {
 		return "ok"
@@ -117,7 +117,7 @@ type (
 	counts   = dirsync.Counts
 )
 
-// people are entries with the ids "id of <name>".
+// people returns entries with the ids "id of <name>".
 func people(names ...string) (all []identity) {
 	for _, name := range names {
 		all = append(all, identity{ID: "id of " + name, Username: name})
@@ -133,7 +133,7 @@ func (f *fixture) scan(t *testing.T, snap snapshot) dirsync.Report {
 	return r
 }
 
-// forced is scan with force: of few people, most may be gone.
+// forced is scan with force: with few people, most may be missing.
 func (f *fixture) forced(t *testing.T, snap snapshot) dirsync.Report {
 	t.Helper()
 	r, err := f.Sync(t.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP", Force: true})

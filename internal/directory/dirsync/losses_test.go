@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 )
 
-// ids returns those of some people.
+// ids returns the ids of some people.
 func ids(all []identity) (ids []string) {
 	for _, who := range all {
 		ids = append(ids, who.ID)
@@ -20,7 +20,8 @@ func ids(all []identity) (ids []string) {
 	return ids
 }
 
-// TestMembershipsAreNotLost when groups are suddenly empty, or not there.
+// TestMembershipsAreNotLost: too many memberships are not removed if groups are suddenly empty or
+// missing.
 func TestMembershipsAreNotLost(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -62,11 +63,11 @@ func TestMembershipsAreNotLost(t *testing.T) {
 		))
 		r, err := f.Sync(t.Context(), "acme", "ldap", both, dirsync.SyncOptions{Source: "LDAP", Force: true})
 		is.NoErr(err)
-		is.Equal(r.Removed, 40) // those who are gone keep theirs
+		is.Equal(r.Removed, 40) // missing users keep theirs
 	})
 }
 
-// TestRolesWait for users who are gone or disabled.
+// TestRolesWait: roles are kept for users who are missing or disabled.
 func TestRolesWait(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -83,14 +84,14 @@ func TestRolesWait(t *testing.T) {
 		is.Equal(r, dirsync.Report{Users: counts{Disabled: 2, Unchanged: 1}, Teams: counts{Unchanged: 1}})
 		is.Equal(f.roster(t, "all"), "al member, jo designer, mia designer")
 		r = f.forced(t, snapshot{People: off})
-		is.Equal(r.Removed, 1) // al is there, and in no group
+		is.Equal(r.Removed, 1) // al is present, but in no group
 		is.Equal(f.roster(t, "all"), "jo designer, mia designer")
 		f.forced(t, whole)
-		is.Equal(f.roster(t, "all"), "al member, jo designer, mia designer") // back, with the roles
+		is.Equal(f.roster(t, "all"), "al member, jo designer, mia designer") // present again, with the roles
 
 		f.forced(t, snapshot{People: all[1:], Groups: whole.Groups})
 		r = f.forced(t, snapshot{People: all, Groups: []group{{ID: "g", Name: "All", Members: ids(all[1:])}}})
-		is.Equal(r.Removed, 1) // back, and not in the group any more
+		is.Equal(r.Removed, 1) // present again, but not in the group
 		is.Equal(f.roster(t, "all"), "al member, mia designer")
 	})
 }

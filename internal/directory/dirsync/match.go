@@ -12,7 +12,7 @@ import (
 // ids.
 type stored struct{ *people }
 
-// match assigns the users without a source id to people, and the usernames.
+// match assigns users without a source id, and usernames, to people.
 func (s *stored) match(from reader) (*matched, error) {
 	s.matchByName()
 	holders, err := from.holders(s.wantedNames())
@@ -34,12 +34,12 @@ func (p *people) matchByName() {
 			delete(p.loose, name)
 			p.person[i].user = at
 			p.known[at].person, p.known[at].differs = i, true
-			p.writer.NewUser(p.all.People[i]) // for what it warns of
+			p.writer.NewUser(p.all.People[i]) // only for its warnings
 		}
 	}
 }
 
-// wantedNames returns the folded names that people are to get and do not have yet.
+// wantedNames returns the folded names that people have in the directory but not yet here.
 func (p *people) wantedNames() (names []string) {
 	for _, i := range p.order {
 		if name := fold.Name(p.all.People[i].Username); p.person[i].named && !p.has(i, name) {
@@ -56,9 +56,9 @@ func (p *people) has(i int32, name string) bool {
 	return at != none && fold.Name(p.known[at].name) == name
 }
 
-// assignNames decides on the usernames. A person who has a name keeps it; else the first by id gets
-// it, if it is free or its holder gives it up. holders are the users who have the names that
-// wantedNames returned.
+// assignNames decides on the usernames. A person who has a name keeps it. Otherwise the first
+// person by id gets it, if it is free or its holder gets another one. holders are the current users
+// of the names that wantedNames returned.
 func (p *people) assignNames(holders map[string]principals.Holder) {
 	claims := make(map[string]int32, len(p.order))
 	for _, i := range p.order {
@@ -76,7 +76,7 @@ func (p *people) assignNames(holders map[string]principals.Holder) {
 			p.refuse(i, errs.MessageOf(principals.ValidOldUsername(who.Username)))
 		case taken && first == i:
 			continue
-		case principals.ValidUsername(who.Username) != nil: // as a new name
+		case principals.ValidUsername(who.Username) != nil: // not valid as a new name
 			p.refuse(i, errs.MessageOf(principals.ValidUsername(who.Username)))
 		case taken:
 			p.refuse(i, "the name is that of the entry "+shown(p.all.People[first].ID))
@@ -94,7 +94,7 @@ func (p *people) assignNames(holders map[string]principals.Holder) {
 		}
 		staying = append(staying, i)
 	}
-	for len(staying) > 0 { // who stays keeps a name that somebody else may have counted on
+	for len(staying) > 0 { // a user who is not renamed keeps a name that another person may have been assigned
 		i := staying[len(staying)-1]
 		staying = staying[:len(staying)-1]
 		p.person[i].stays = true

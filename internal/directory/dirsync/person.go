@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// Mapping is a group whose people are members of a team that no directory has brought.
+// Mapping maps a group to a team that does not come from a directory. The people of the group are
+// members of the team.
 type Mapping struct {
 	Group string
 	Team  string // id or slug
@@ -19,25 +20,26 @@ type Mapping struct {
 // PersonOptions are the options of SyncPerson.
 type PersonOptions struct {
 	Source   string    // id of the driver
-	Existing bool      // a group without a team gets none
-	Map      []Mapping // these groups get no team of their own
+	Existing bool      // do not create teams for new groups
+	Map      []Mapping // groups for which no teams are created
 }
 
-// PersonTeam is a team with the role of one user in it, NoRole for none.
+// PersonTeam is a team with the role of one user in it, or NoRole.
 type PersonTeam struct {
 	principals.Team
 	Role actor.Role
 }
 
-// thePerson is the id of the one person of a snapshot.
+// thePerson is the id of the only person of a snapshot.
 const thePerson = "person"
 
 // SyncPerson updates the teams of one user to the groups that a provider has reported at a login,
-// as Sync does for all: the groups become teams of the domain, which the user joins, and leaves
-// those of groups that are not among them. The user may be of another domain. Teams keep their
-// names. A user is a member of the teams of o.Map with the highest role of the groups, and of none
-// of them without one. It runs one statement if nothing changes, and writes nothing then. It
-// returns warnings.
+// as Sync does for all users. The groups become teams of the domain. The user joins them, and
+// leaves the teams of other groups. The user may be of another domain. Teams keep their names.
+//
+// The user is a member of the teams of o.Map with the highest role of the mapped groups, and leaves
+// those of which no group is reported. If nothing changes, SyncPerson runs one statement and writes
+// nothing. It returns warnings.
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain.
 func (s *Service) SyncPerson(
@@ -51,7 +53,7 @@ func (s *Service) SyncPerson(
 		if err := s.o.Principals.LockDomain(ctx, tenant, domain); err != nil {
 			return err
 		}
-		if p, err = s.planPerson(ctx, tenant, domain, username, groups, o); err != nil { // as it is now
+		if p, err = s.planPerson(ctx, tenant, domain, username, groups, o); err != nil { // in the transaction
 			return err
 		}
 		w := writer{s.o.Store, s.o.Principals, tenant, s.clock.Stamp(), nil}
@@ -74,7 +76,7 @@ func (s *Service) SyncPerson(
 	return p.warnings(), err
 }
 
-// UnknownTeams returns those of some ids and slugs that no team of a tenant has.
+// UnknownTeams returns those of some ids and slugs that are not teams of a tenant.
 func (s *Service) UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error) {
 	keys := make([]string, len(teams))
 	for i, t := range teams {
@@ -173,7 +175,7 @@ func (p *personPlan) mapTeams(rows []PersonTeam, username string, groups []strin
 		switch {
 		case !named:
 		case t.SourceID != nil || orNone(t.Source) == principals.SourceSCIM:
-			// a group of SCIM needs no externalId, and Okta sends none
+			// a group of SCIM may have no externalId, as those of Okta
 			p.warn("the team %s of teams.map has its people from a directory or provider, and is left alone.", t.Slug)
 		case role == actor.NoRole && t.Role != actor.NoRole:
 			p.left = append(p.left, MemberKey{TeamID: t.ID, Username: username})
@@ -189,7 +191,7 @@ func (p *personPlan) mapTeams(rows []PersonTeam, username string, groups []strin
 	}
 }
 
-// teamKey returns an id in the form in which it is stored, and a slug as it is.
+// teamKey returns an id in the stored form, and a slug unchanged.
 func teamKey(key string) string {
 	if id, ok := uuids.Parse(key); ok {
 		return id
@@ -197,12 +199,12 @@ func teamKey(key string) string {
 	return key
 }
 
-// personReader is a reader of one user, and of the teams that matter to it.
+// personReader is a reader of one user and the teams that matter to it.
 type personReader struct {
 	ctx                      context.Context
 	store                    Store
 	tenant, source, username string
-	own                      []PersonTeam // of the domain, from its groups
+	own                      []PersonTeam // teams of the domain for its groups
 }
 
 func (r *personReader) users(each func(principals.DirectoryUser)) error {
@@ -214,7 +216,7 @@ func (r *personReader) holders([]string) (map[string]principals.Holder, error) {
 	return nil, nil // the user keeps the name
 }
 
-func (r *personReader) superusers() (int, error) { return 0, nil } // nobody is disabled
+func (r *personReader) superusers() (int, error) { return 0, nil } // users are not disabled
 
 func (r *personReader) teams() ([]principals.Team, error) {
 	all := make([]principals.Team, len(r.own))

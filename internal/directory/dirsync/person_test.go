@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestSyncPerson: the groups of a login are joined and left, of a user of whatever domain, and
-// nothing else changes.
+// TestSyncPerson: a user of any domain joins and leaves groups at a login, and nothing else
+// changes.
 func TestSyncPerson(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -80,13 +80,14 @@ func TestSyncPerson(t *testing.T) {
 		is.Equal(teams("jo"), []string{"By hand admin"})
 		now, err = f.Team(root(t), dev.ID)
 		is.NoErr(err)
-		is.True(!now.DirectoryGone) // others may be in it
+		is.True(!now.DirectoryGone) // other users may be in it
 
 		o.Existing, o.Map = false, nil
-		is.Equal(len(login("jo", strings.Repeat("x", 300), "a\nb", "ok")), 2) // no names of teams
+		is.Equal(len(login("jo", strings.Repeat("x", 300), "a\nb", "ok")), 2) // not valid as names of teams
 		is.Equal(teams("jo"), []string{"By hand admin", "ok member"})
 
-		// Teams of another source in the domain are not touched, as of SCIM; nor is another tenant.
+		// Teams of another source in the domain, such as SCIM, are not changed, and neither is
+		// another tenant.
 		_, err = f.Sync(t.Context(), "acme", "okta", snapshot{
 			People: people("sue"),
 			Groups: []group{{ID: "g", Name: "Scim", Members: []string{"id of sue"}}},
@@ -96,14 +97,14 @@ func TestSyncPerson(t *testing.T) {
 		login("sue", "dev")
 		is.Equal(teams("sue"), []string{"Developers member", "Scim member"})
 		_, err = f.dirsync.SyncPerson(t.Context(), "evil", "okta", "jo", []string{"dev"}, o)
-		is.True(err != nil) // who is nobody there
+		is.True(err != nil) // the user does not exist there
 		_, err = f.dirsync.SyncPerson(t.Context(), "acme", "local", "jo", []string{"dev", "more"}, o)
 		is.Equal(code(err), errs.Invalid)
 	})
 }
 
-// TestMappedTeamOfADirectory is left to its directory, or to the provider that keeps it by SCIM,
-// which may give its groups no ids.
+// TestMappedTeamOfADirectory: a mapped team of a directory is not changed, nor is one of a provider
+// with SCIM, even if its groups have no ids.
 func TestMappedTeamOfADirectory(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
@@ -134,8 +135,8 @@ func TestMappedTeamOfADirectory(t *testing.T) {
 	})
 }
 
-// countedStore counts the calls of a store at a login; each is one statement, whatever the number
-// of groups, but for those that write.
+// countedStore counts the calls of a store at a login. Each call is one statement, whatever the
+// number of groups, except those that write.
 type countedStore struct {
 	*bunstore.Store
 	reads, writes, transactions int
@@ -168,8 +169,8 @@ func (c *countedStore) InTx(ctx context.Context, fn func(ctx context.Context) er
 	return c.Store.InTx(ctx, fn)
 }
 
-// TestReadsOfALogin: what a login asks the database for does not grow with the groups that have not
-// changed.
+// TestReadsOfALogin: the number of statements of a login does not depend on the number of unchanged
+// groups.
 func TestReadsOfALogin(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, store := is.New(t), &countedStore{Store: bunstore.New(f.db)}
@@ -191,7 +192,7 @@ func TestReadsOfALogin(t *testing.T) {
 			login(groups)
 			costs = append(costs, [3][3]int{login(groups), login(groups[1:]), login(groups)})
 		}
-		// nothing has changed; one group is left; and joined again
+		// nothing has changed; the user leaves one group; and joins it again
 		is.Equal(costs[0], [3][3]int{{1, 0, 0}, {2, 1, 1}, {2, 1, 1}})
 		is.Equal(costs[1], costs[0])
 	})

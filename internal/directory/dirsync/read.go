@@ -10,19 +10,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// reader reads what a tenant has of a domain. Each stage calls what it needs, once.
+// reader reads the rows of a domain. Each stage calls each method that it needs once.
 type reader interface {
 	// users calls each with the users of the domain, ordered by username.
 	users(each func(principals.DirectoryUser)) error
-	// holders returns the users of the tenant who have some folded names.
+	// holders returns the users of the tenant that have some folded names.
 	holders(folded []string) (map[string]principals.Holder, error)
-	// superusers counts the enabled superusers of the tenant.
+	// superusers returns the number of enabled superusers of the tenant.
 	superusers() (int, error)
 	// teams returns the teams of the domain, ordered by id.
 	teams() ([]principals.Team, error)
-	// slugs returns those of all teams of the tenant.
+	// slugs returns the slugs of all teams of the tenant.
 	slugs() ([]string, error)
-	// members calls each with the memberships of the domain's teams, in no order.
+	// members calls each with the memberships of the domain's teams, unordered.
 	members(each func(MemberKey)) error
 }
 
@@ -53,9 +53,9 @@ func (r rows) members(each func(MemberKey)) error {
 	return r.store.DomainMembers(r.ctx, r.tenant, r.domain, each)
 }
 
-// people are the people of a directory and the users of its domain: what all stages work on. A
-// tenant may have a hundred thousand, so they refer to each other by index, and only a few bytes of
-// each user are kept.
+// people has the people of a directory and the users of its domain, for all stages. A tenant may
+// have a hundred thousand, so they refer to each other by index, and only a few bytes of each user
+// are kept.
 type people struct {
 	domain string
 	all    Snapshot
@@ -63,21 +63,21 @@ type people struct {
 	*warnings
 
 	byID   map[string]int32 // people by their ids
-	order  []int32          // people who can be used, ordered by id
+	order  []int32          // indexes of valid people, ordered by id
 	person []person         // of all.People
 
 	known   []known          // the users of the domain
 	byName  map[string]int32 // known by username
-	loose   map[string]int32 // known without a source id, by folded username
-	enabled int              // of known, with those whom the directory has only locked
+	loose   map[string]int32 // known users without a source id, by folded username
+	enabled int              // number of enabled known users, including those that the directory has only locked
 }
 
-// none is the index of no person, user or group.
+// none is the index of a missing person, user or group.
 const none = -1
 
-// person is what is found out about a person of the snapshot.
+// person is what the stages find out about a person of the snapshot.
 type person struct {
-	user  int32 // known, or none
+	user  int32 // index in known, or none
 	named bool  // the username is valid
 	stays bool  // the username is not available: the user keeps the old one, or is not created
 }
@@ -85,20 +85,20 @@ type person struct {
 // known is a user of the domain.
 type known struct {
 	name                     string
-	person                   int32 // or none
+	person                   int32 // index, or none
 	enabled, superuser       bool
 	noted, locked            bool // see User.DirectoryDisabled and DirectoryLocked
-	alone                    bool // not to be changed
+	alone                    bool // it must not be changed
 	differs                  bool
 	disables, locks, enables bool
 }
 
-// present reports whether the directory has a user's entry, and lets it log in.
+// present reports whether the directory has a user's entry, which may log in.
 func (p *people) present(k *known) bool {
 	return p.stays(k) && !p.all.People[k.person].Locked
 }
 
-// stays reports whether the directory has a user's entry that can log in now or when a lock ends.
+// stays reports whether the directory has a user's entry that may log in now or after a lock.
 func (p *people) stays(k *known) bool {
 	return k.person != none && !p.all.People[k.person].Disabled
 }
@@ -106,7 +106,7 @@ func (p *people) stays(k *known) bool {
 // snapshot is the first stage: the people of a directory.
 type snapshot struct{ *people }
 
-// newSnapshot indexes the people of a directory, and leaves out those without an id of their own.
+// newSnapshot indexes the people of a directory, without those that have no valid and unique id.
 func newSnapshot(domain, source string, all Snapshot) *snapshot {
 	p := &people{
 		domain: domain, all: all, warnings: &warnings{}, byID: make(map[string]int32, len(all.People)),
@@ -150,7 +150,7 @@ func (s *snapshot) read(from reader) (*stored, error) {
 	return &stored{s.people}, nil
 }
 
-// add adds a user of the domain. Users are added in the order of their usernames.
+// add adds a user of the domain. Users must be added in the order of their usernames.
 func (p *people) add(u principals.DirectoryUser) {
 	at, k := int32(len(p.known)), known{
 		name:      u.Username,
@@ -179,9 +179,9 @@ func (p *people) add(u principals.DirectoryUser) {
 	p.known = append(p.known, k)
 }
 
-// takes reports whether an entry takes this user with its source id. Of several such users, which
-// only a superuser can have made, it takes the one with its name, else the first; the others are
-// not changed.
+// takes reports whether an entry is assigned to this user, who has its source id. If several users
+// have it, which only a superuser can cause, the entry is assigned to the one with its name, else
+// to the first. The others are not changed.
 func (p *people) takes(i int32, username string) bool {
 	at := p.person[i].user
 	if at == none {

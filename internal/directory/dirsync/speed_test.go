@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// company has people with full profiles, each in three of the groups.
+// company returns people with full profiles, each in three of the groups.
 func company(people, groups int) (snap snapshot) {
 	for n := range people {
 		snap.People = append(snap.People, identity{
@@ -46,8 +46,8 @@ func company(people, groups int) (snap snapshot) {
 }
 
 // BenchmarkSync compares a first and an unchanged second scan of 20,000 people in 200 groups, with
-// 60,000 memberships, with what writing and reading the same rows takes: go test
-// ./principals/dirsync -run - -bench Sync -benchtime 5x
+// 60,000 memberships, with bare writes and reads of the same rows: go test ./principals/dirsync
+// -run - -bench Sync -benchtime 5x
 func BenchmarkSync(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -69,8 +69,8 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkSyncMemory reports the most live memory, beside what was there before, of scans of
-// 100,000 people in 1,000 groups, with the snapshot.
+// BenchmarkSyncMemory reports the most additional live memory of scans of 100,000 people in 1,000
+// groups, including the snapshot.
 func BenchmarkSyncMemory(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -162,7 +162,7 @@ func heap() uint64 {
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
 
-// insertBare writes what a first scan does with nothing but statements.
+// insertBare writes the rows of a first scan with plain statements.
 func insertBare(ctx context.Context, db *bun.DB, snap snapshot) error {
 	return bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		at := bunx.At(monday)

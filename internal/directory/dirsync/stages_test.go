@@ -101,7 +101,7 @@ func (w world) plan(t *rapid.T, snap Snapshot) *plan {
 	return p
 }
 
-// apply does what write does, and complains where a store would.
+// apply writes a plan as write does, and calls complain where a store would fail.
 func (w world) apply(p *plan, complain func(string, ...any)) {
 	renamed := map[string]resident{}
 	for was, becomes := range p.renames {
@@ -165,7 +165,7 @@ var (
 	someTexts = rapid.SampledFrom([]string{"", "Jo", " Jo ", "a\nb", "jo@example.com", "Europe/Berlin"})
 )
 
-// anyWorld has few names and ids, so that they clash.
+// anyWorld returns a world with few names and ids, so that they clash.
 func anyWorld(t *rapid.T) world {
 	w := world{map[string]resident{}, map[string]principals.Team{}, map[MemberKey]string{}}
 	taken := map[string]bool{}
@@ -228,8 +228,7 @@ func anySnapshot(t *rapid.T) (snap Snapshot) {
 	return snap
 }
 
-// TestPlans makes plans for small tenants full of clashes, does what they say and looks at what
-// became of them.
+// TestPlans makes plans for small tenants with many clashes, applies them and checks the results.
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, snap := anyWorld(t), anySnapshot(t)
@@ -252,7 +251,7 @@ func TestPlans(t *testing.T) {
 
 func checkUsers(t *rapid.T, before, after world, p *plan) {
 	people := map[string]principals.Identity{}
-	for _, who := range slices.Backward(p.all.People) { // the first of an id counts
+	for _, who := range slices.Backward(p.all.People) { // the first entry with an id is used
 		people[who.ID] = who
 	}
 	names, ids, ours := map[string]bool{}, map[string]int{}, 0
@@ -295,7 +294,7 @@ func checkUsers(t *rapid.T, before, after world, p *plan) {
 }
 
 func checkTeams(t *rapid.T, before, after world, p *plan) {
-	people := map[string]string{} // source id to username
+	people := map[string]string{} // usernames by source id
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(after.users))) {
 		u := after.users[name]
 		if _, here := p.byID[u.SourceID]; here && u.domain == "ldap" && !shares(p, name) {
@@ -323,7 +322,7 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 		} else if !team.DirectoryGone {
 			t.Fatalf("team %s is not gone", id)
 		}
-		for at := range p.known { // who cannot log in keeps the place
+		for at := range p.known { // users who may not log in keep their memberships
 			k := &p.known[at]
 			if _, member := before.members[MemberKey{id, k.name}]; member && !p.present(k) {
 				wants[p.nameOf(int32(at))] = true
@@ -339,7 +338,7 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 		}
 	}
 	for member, role := range before.members {
-		// who stays keeps the role; other domains' users and teams are as they were
+		// users who stay keep the role; users and teams of other domains are not changed
 		now, stays := after.members[member]
 		if u := before.users[member.Username]; (u.domain != "ldap" || shares(p, member.Username)) && now != role {
 			t.Fatalf("%v is %q", member, now)
@@ -350,13 +349,14 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 	}
 }
 
-// shares reports whether a user who was there is left alone.
+// shares reports whether an existing user must not be changed.
 func shares(p *plan, name string) bool {
 	at, there := p.byName[name]
 	return there && p.known[at].alone
 }
 
-// TestOrderOfEntriesDoesNotMatter: however a directory orders its entries, the same comes of them.
+// TestOrderOfEntriesDoesNotMatter: the result does not depend on the order of a directory's
+// entries.
 func TestOrderOfEntriesDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, snap := anyWorld(t), anySnapshot(t)

@@ -12,21 +12,21 @@ import (
 // teamPlan is the part of a plan for teams.
 type teamPlan struct {
 	newTeams []principals.Team
-	oldTeams []principals.Team // with their changes
+	oldTeams []principals.Team // including their changes
 	teamIDs  []string
 	byTeam   map[string]int32 // indexes in teamIDs
-	groupOf  []int32          // of teamIDs: indexes in all.Groups, or none
+	groupOf  []int32          // of teamIDs: index in all.Groups, or none
 
-	memberships []uint64 // in the directory, ordered: an index in teamIDs and one in all.People
+	memberships []uint64 // in the directory, ordered: each an index in teamIDs and one in all.People
 	taken       []bool   // of memberships: they exist
-	members     int      // memberships that the domain's users have in its teams
+	members     int      // number of memberships of the domain's users in its teams
 }
 
 // decideTeams assigns groups to teams. existing are the teams of the domain, ordered by id.
 func (p *plan) decideTeams(existing []principals.Team, newID func() string) {
 	teams := map[string]principals.Team{}
 	for _, t := range existing {
-		if t.SourceID == nil { // no directory has brought it
+		if t.SourceID == nil { // it does not come from a directory
 			p.groups.Unchanged++
 			continue
 		}
@@ -121,7 +121,7 @@ func (p *plan) team(t principals.Team, g Group) (_ principals.Team, ok bool) {
 	return t, ok
 }
 
-// setSlugs sets the slugs of new teams, none of them among taken.
+// setSlugs sets the slugs of new teams to slugs that are not in taken.
 func (p *plan) setSlugs(taken []string) {
 	used, next := map[string]bool{}, map[string]int{}
 	for _, s := range taken {
@@ -156,7 +156,7 @@ func (p *plan) listMemberships() {
 }
 
 // decideMember plans the change of an existing membership. Memberships of users of other domains,
-// and in teams without a group, are not changed. Users who are disabled keep theirs, with the role.
+// and in teams without a group, are not changed. Disabled users keep theirs, with the role.
 func (p *plan) decideMember(m MemberKey) {
 	team, found := p.byTeam[m.TeamID]
 	user, ours := p.byName[m.Username]

@@ -11,10 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// maxWarnings is how many warnings a Report has.
+// maxWarnings is the most warnings of a Report.
 const maxWarnings = 1000
 
-// shown returns a text of a directory for use in a sentence.
+// shown returns a text of a directory in a form for sentences.
 func shown(s string) string {
 	if s == "" {
 		return "(nothing)"
@@ -27,7 +27,7 @@ func shown(s string) string {
 	}, transfer.Short(s))
 }
 
-// warnings collects sentences for people, up to a maximum.
+// warnings collects sentences for people, up to maxWarnings.
 type warnings struct {
 	list []string
 	more int
@@ -46,7 +46,7 @@ func (w *warnings) warnOfText(who principals.Identity, invalid error) {
 	w.warn("%s (%s): %s; it is left out.", shown(who.Username), shown(who.ID), errs.MessageOf(invalid))
 }
 
-// sentences returns the warnings, and a last one with the number of those that were left out.
+// sentences returns the warnings, and a last one with the number of further ones.
 func (w *warnings) sentences() []string {
 	if w.more > 0 {
 		return append(w.list[:len(w.list):len(w.list)], fmt.Sprintf("There are %d more warnings.", w.more))

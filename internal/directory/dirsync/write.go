@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// writer is where a plan is written to.
+// writer has the destination of a plan.
 type writer struct {
 	store      Store
 	principals Principals
@@ -101,7 +101,7 @@ func (p *plan) disabled(some []int32) (names []string) {
 	return names
 }
 
-// editor returns a function that applies what is decided to a known user. It does not repeat the
+// editor returns a function that applies the decisions to a known user. It does not repeat the
 // warnings.
 func (p *plan) editor() func(at int32, u *principals.DirectoryUser) {
 	silent := p.writer.Silent()
@@ -121,7 +121,7 @@ func (p *plan) editor() func(at int32, u *principals.DirectoryUser) {
 	}
 }
 
-// newUsers returns the users of people who have none.
+// newUsers returns new users for people.
 func (p *plan) newUsers(some []int32) []principals.DirectoryUser {
 	silent := p.writer.Silent()
 	users := make([]principals.DirectoryUser, len(some))

@@ -1,8 +1,8 @@
 // Package profile copies what an authentication domain reports of a person into a user, and has the
-// rules for such texts. A login and a scan of a directory use it alike.
+// rules for such texts. Logins and scans of directories use it.
 //
-// principals and internal/directory/dirsync import it; hosts know its types as principals.Identity
-// and domains.Identity.
+// principals and internal/directory/dirsync import it. For hosts its types have the names
+// principals.Identity and domains.Identity.
 package profile
 
 import (
@@ -15,67 +15,66 @@ import (
 // Identity is a person as an authentication domain reports it. Texts that it does not report are
 // "".
 type Identity struct {
-	ID string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
-	// of a directory whose entries may have several with an id: the one that ID is from; "" for no
-	// matter
+	ID string // never changes and is never reused, such as an entryUUID; 1 to 255 characters
+	// the attribute of ID, for a directory whose entries may have several ids; else ""
 	IDAttribute string
-	Username    string // what the person is called here
+	Username    string // the name of the user
 	DisplayName string
 	GivenName   string
 	MiddleName  string
 	FamilyName  string
-	Email       string // never identifies a person
+	Email       string // does not identify a person
 	Timezone    string // IANA name
 	Disabled    bool   // may not log in any more
 	Locked      bool   // may not log in for a while, for instance after wrong passwords
 }
 
-// User has the fields of a user that a directory sets, and those that a scan reads. Texts are ""
-// for none.
+// User has the fields of a user that a directory sets, and those that a scan reads. Missing texts
+// are "".
 type User struct {
 	Username                                                        string
 	Source, SourceID                                                string
 	DisplayName, FamilyName, GivenName, MiddleName, Email, Timezone string
-	Superuser                                                       bool // no directory makes or ends one
+	Superuser                                                       bool // directories do not change it
 	Enabled                                                         bool
-	// a directory has disabled the user, and may enable it again
+	// disabled by a directory, which may enable it again
 	DirectoryDisabled bool
-	// it has only locked the user, whose sessions and tokens wait for the end of that
+	// only locked by the directory: sessions and tokens can be used again after the lock
 	DirectoryLocked bool
 }
 
-// Enable enables a user whom a directory has disabled or locked.
+// Enable enables a user that a directory has disabled or locked.
 func (u *User) Enable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = true, false, false }
 
-// Disable disables a user because a directory has, or has removed the person.
+// Disable disables a user because a directory has disabled or removed the person.
 func (u *User) Disable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, false }
 
 // Lock disables a user while a directory locks the person.
 func (u *User) Lock() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, true }
 
-// Lasts reports whether a user is enabled, or will be when a lock of the directory ends: then there
-// may be sessions and tokens.
+// Lasts reports whether a user is enabled, or will be when a lock of the directory ends. Such a
+// user may have sessions and tokens.
 func (u *User) Lasts() bool { return u.Enabled || u.DirectoryLocked }
 
-// MaxID is how many characters the id of a person or group may have.
+// MaxID is the most characters of the id of a person or group.
 const MaxID = 255
 
-// ValidID reports whether the id of a person or group can be stored as it is.
+// ValidID reports whether the id of a person or group can be stored.
 func ValidID(id string) bool {
 	return id != "" && escapes.StorableWithin(id, MaxID) && strings.TrimSpace(id) == id &&
 		!strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// Writer copies what a domain reports of people into their users. A field that it does not report
+// Writer copies what a domain reports of people into their users. A field that is not reported
 // keeps its value, and an invalid value is left out.
 type Writer struct {
 	source string
 	warn   func(who Identity, invalid error)
-	zones  map[string]bool // whether a time zone is valid, which takes reading a file to find out
+	zones  map[string]bool // whether a time zone is valid, which requires reading a file
 }
 
-// NewWriter returns a Writer for the people of a source, the id of a domain's driver. It calls warn
-// for each value that it leaves out, with the reason; warn may be nil.
+// NewWriter returns a Writer for the people of a source, the id of a domain's driver. It calls
+// warn, which may be nil, with each value that it leaves out and the reason.
 func NewWriter(source string, warn func(who Identity, invalid error)) *Writer {
 	return &Writer{source: source, warn: warn, zones: map[string]bool{}}
 }
@@ -83,7 +82,7 @@ func NewWriter(source string, warn func(who Identity, invalid error)) *Writer {
 // Source returns the source of the people.
 func (w *Writer) Source() string { return w.source }
 
-// Silent returns a Writer that does the same without a warning.
+// Silent returns a Writer that does not call warn.
 func (w *Writer) Silent() *Writer { return &Writer{source: w.source, zones: w.zones} }
 
 // Update copies everything but the username and whether the user is enabled.
@@ -120,7 +119,7 @@ func (w *Writer) Update(u *User, who Identity) {
 	}
 }
 
-// NewUser returns the user for a person who has none yet.
+// NewUser returns a new user for a person.
 func (w *Writer) NewUser(who Identity) User {
 	u := User{Username: who.Username, Enabled: true}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 )
 
-// The most characters of texts of users and teams.
+// Limits of texts of users and teams, in characters.
 const (
 	MaxName     = 255 // of each name
 	MaxEmail    = 254
@@ -18,8 +18,8 @@ const (
 	MaxText     = 16 * 1024 // of a description
 )
 
-// Text is an optional text of a user or team: its name in the API, its limit, and whether it may
-// have several lines.
+// Text is an optional text of a user or team, with its name in the API, its limit, and whether it
+// may have several lines.
 type Text struct {
 	Name  string
 	Value **string
@@ -27,7 +27,7 @@ type Text struct {
 	Lines bool
 }
 
-// Clean trims texts, sets empty ones to nil, and returns errs.Invalid for an invalid one.
+// Clean trims texts and sets empty ones to nil. It returns errs.Invalid for an invalid text.
 func Clean(texts []Text) error {
 	for _, f := range texts {
 		if *f.Value == nil {
@@ -50,7 +50,7 @@ func Clean(texts []Text) error {
 }
 
 // CleanTeamName returns a team's name without spaces around it. It returns errs.Invalid for an
-// invalid one.
+// invalid name.
 func CleanTeamName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || !escapes.StorableWithin(name, MaxName) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -64,7 +64,7 @@ var (
 	errTimezone = errs.New(errs.Invalid, "timezone must be an IANA name such as Europe/Berlin")
 )
 
-// CheckEmail returns errs.Invalid for a text that is no email address.
+// CheckEmail returns errs.Invalid if a text is not an email address.
 func CheckEmail(email string) error {
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email {
 		return errEmail
@@ -72,9 +72,9 @@ func CheckEmail(email string) error {
 	return nil
 }
 
-// CheckTimezone returns errs.Invalid for a text that is no IANA name of a time zone. It uses the
+// CheckTimezone returns errs.Invalid if a text is not the IANA name of a time zone. It uses the
 // time zones of the machine. A program that must not depend on them imports time/tzdata; the
-// library does not, as that adds 450 KB.
+// library does not, because that adds 450 KB.
 func CheckTimezone(name string) error {
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
 		return errTimezone

@@ -2,7 +2,7 @@ package scim
 
 import "github.com/tenantcontent/tenantcontent/errs"
 
-// ErrorType is what the protocol calls the scimType of an error.
+// ErrorType is the scimType of an error in the protocol.
 type ErrorType string
 
 // The types of errors (RFC 7644, section 3.12).
@@ -18,7 +18,7 @@ const (
 )
 
 // Error is an error of package errs with a scimType. MessageOf and CodeOf of package errs find the
-// one below it.
+// wrapped error.
 type Error struct {
 	Type ErrorType
 	Err  error
@@ -35,12 +35,12 @@ func invalid(t ErrorType, format string, args ...any) error {
 	return &Error{t, errs.New(errs.Invalid, format, args...)}
 }
 
-// taken returns the errs.Conflict for a name that somebody else has.
+// taken returns the errs.Conflict for a name that is in use.
 func taken(format string, args ...any) error {
 	return &Error{Uniqueness, errs.New(errs.Conflict, format, args...)}
 }
 
-// shown returns a text that a client has sent as an error may quote it.
+// shown returns a text from a client in a form for errors.
 func shown(s string) string {
 	if r := []rune(s); len(r) > 64 {
 		return string(r[:64]) + "…"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The most that a filter may have.
+// Limits of a filter.
 const (
 	maxFilter = 8 << 10 // bytes
 	maxDepth  = 32      // of parentheses and brackets
@@ -15,13 +15,13 @@ const (
 // filter is a filter, or a part of one: a comparison, or an operator with its operands.
 type filter struct {
 	op          string  // and, or, not, or that of a comparison: eq ne co sw ew gt ge lt le pr
-	left, right *filter // of and and or; of not left alone
+	left, right *filter // operands of and and or; not has only left
 	path        Path
 	value       any // of a comparison: a string, a float64, a bool, or nil for null
 }
 
-// parseFilter reads a filter (RFC 7644, section 3.4.2.2), and also emails[type eq "work"].value eq
-// "x", which providers send.
+// parseFilter parses a filter (RFC 7644, section 3.4.2.2). It also accepts emails[type eq
+// "work"].value eq "x", which providers send.
 func parseFilter(text string) (*filter, error) {
 	if len(text) > maxFilter {
 		return nil, invalid(InvalidFilter, "filter must have at most %d bytes", maxFilter)
@@ -34,14 +34,14 @@ func parseFilter(text string) (*filter, error) {
 	return f, err
 }
 
-// parser reads a filter, or the path of a change.
+// parser parses a filter, or the path of a change.
 type parser struct {
 	text  string
-	at    int // byte
+	at    int // offset
 	depth int
 }
 
-// rest returns what has not been read, without the spaces before it.
+// rest returns the text that was not read yet, without the spaces at its beginning.
 func (p *parser) rest() string {
 	for p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++
@@ -49,7 +49,7 @@ func (p *parser) rest() string {
 	return p.text[p.at:]
 }
 
-// expected returns the error for a text that does not go on as it must.
+// expected returns the error for a text that continues in an invalid way.
 func (p *parser) expected(what string) error {
 	rest := p.rest()
 	if rest == "" {
@@ -61,7 +61,7 @@ func (p *parser) expected(what string) error {
 	)
 }
 
-// word reads a keyword, of any case, that no letter follows.
+// word reads a keyword, in any case, that is not followed by a letter.
 func (p *parser) word(w string) bool {
 	rest := p.rest()
 	if len(rest) < len(w) || lower(rest[:len(w)]) != w || len(rest) > len(w) &&
@@ -81,7 +81,7 @@ func (p *parser) sign(c byte) bool {
 	return true
 }
 
-// inside calls read between two signs, the first of which has been read.
+// inside calls read for the text between two characters, the first of which has been read.
 func (p *parser) inside(end byte, read func() (*filter, error)) (*filter, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, invalid(InvalidFilter, "filter must have at most %d parentheses in each other", maxDepth)
@@ -94,7 +94,7 @@ func (p *parser) inside(end byte, read func() (*filter, error)) (*filter, error)
 	return f, err
 }
 
-// either reads what or joins. Inside of brackets, of is the attribute before them.
+// either reads operands joined by or. Inside of brackets, of is the attribute before them.
 func (p *parser) either(of string) (*filter, error) {
 	return p.joined("or", func() (*filter, error) {
 		return p.joined("and", func() (*filter, error) { return p.operand(of) })
@@ -134,8 +134,8 @@ func (p *parser) operand(of string) (*filter, error) {
 	return p.comparison(path)
 }
 
-// selected reads what follows the bracket of emails[type eq "work"], and a comparison of a part if
-// there is one.
+// selected reads what follows the bracket of emails[type eq "work"], and a comparison of a part, if
+// any.
 func (p *parser) selected(path Path) (*filter, error) {
 	if path.Sub != "" {
 		return nil, invalid(InvalidFilter, "filter: %s has no parts", path)
@@ -144,7 +144,7 @@ func (p *parser) selected(path Path) (*filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path.Attribute != "members" && path.Attribute != "groups" { // which are compared with eq alone
+	if path.Attribute != "members" && path.Attribute != "groups" { // which can only be compared with eq
 		f = &filter{op: "and", left: &filter{op: "pr", path: path}, right: f}
 	}
 	if p.at < len(p.text) && p.text[p.at] == '.' {
@@ -159,7 +159,7 @@ func (p *parser) selected(path Path) (*filter, error) {
 	return f, nil
 }
 
-// path reads the path of an attribute; of is the attribute whose part it is, "" for none.
+// path reads the path of an attribute. of is the attribute of which it is a part, or "".
 func (p *parser) path(of string) (Path, error) {
 	rest := p.rest()
 	end := strings.IndexAny(rest, " ()[]\"")
@@ -224,7 +224,7 @@ func (p *parser) value() (any, error) {
 	return n, nil
 }
 
-// each calls f with every comparison of a filter.
+// each calls do with every comparison of a filter.
 func (f *filter) each(do func(*filter) error) error {
 	if f == nil {
 		return nil
@@ -239,7 +239,7 @@ func (f *filter) each(do func(*filter) error) error {
 	return do(f)
 }
 
-// required calls do with the comparisons that all matches fulfil.
+// required calls do with the comparisons that all matches meet.
 func (f *filter) required(do func(*filter)) {
 	switch {
 	case f == nil || f.op == "or" || f.op == "not":

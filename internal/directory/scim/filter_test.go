@@ -106,7 +106,7 @@ func TestInvalidFilters(t *testing.T) {
 	}
 }
 
-// FuzzFilter: no filter panics, and one that is read has comparisons of attributes alone.
+// FuzzFilter: no filter panics, and a parsed filter compares only attributes.
 func FuzzFilter(f *testing.F) {
 	for _, text := range []string{
 		`emails[type eq "work" and value co "@x"].value eq "a\u00e9"`, `not (a pr) or b.c ge 1.5e3`,
@@ -176,7 +176,7 @@ func TestSelections(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-// names are the names of a resource's attributes, with their parts.
+// names returns the names of a resource's attributes, with their parts.
 func names(resource map[string]any) (all []string) {
 	for name, value := range resource {
 		switch value := value.(type) {

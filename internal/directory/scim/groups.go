@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// maxMembers is how many members the groups of a page may have together: a page ends before,
-	// but has one group at least.
+	// maxMembers is the most members of the groups of a page together. A page ends earlier, but has
+	// at least one group.
 	maxMembers = 20_000
-	// maxGroup is how many members a group may have that is read with its members.
+	// maxGroup is the most members of a group that is read with its members.
 	maxGroup = 100_000
 )
 
@@ -54,7 +54,7 @@ func (s *Service) withMembers(ctx context.Context, c Client, g Group, members bo
 	return all[0], nil
 }
 
-// addMembers sets the members of groups, and returns as many groups as can be shown at once.
+// addMembers sets the members of groups, and returns the groups that fit a page.
 func (s *Service) addMembers(ctx context.Context, c Client, groups []Group) ([]Group, error) {
 	ids := make([]string, len(groups))
 	for i, g := range groups {
@@ -114,10 +114,10 @@ func (s *Service) team(ctx context.Context, c Client, id string) (principals.Tea
 	return all[0], nil
 }
 
-// CreateGroup adds a group, a team of the client's domain. A team whose group the provider has
-// deleted becomes it again, with its content, if it has the same externalId, or both have none and
-// the name is the same. Errors: errs.Invalid with a scimType; errs.Conflict for a name that another
-// group of the domain has.
+// CreateGroup adds a group, a team of the client's domain. If the provider has deleted a group, its
+// team becomes the new group, with its content, if it has the same externalId, or neither has one
+// and the name is the same. Errors: errs.Invalid with a scimType; errs.Conflict for a name that
+// another group of the domain has.
 func (s *Service) CreateGroup(ctx context.Context, c Client, change GroupChange) (g Group, err error) {
 	var edit groupEdit
 	if err := change(&edit); err != nil {
@@ -150,7 +150,7 @@ func (s *Service) CreateGroup(ctx context.Context, c Client, change GroupChange)
 	return s.withMembers(ctx, c, g, true)
 }
 
-// former returns the id of the team whose group a new one is again, "" for none. Errors:
+// former returns the id of the team of a deleted group that a new one replaces, or "". It returns
 // errs.Conflict for a name that is taken.
 func (s *Service) former(ctx context.Context, c Client, g Group) (string, error) {
 	if err := s.checkName(ctx, c, "", g.Name); err != nil {
@@ -169,7 +169,7 @@ func (s *Service) former(ctx context.Context, c Client, g Group) (string, error)
 	return "", err
 }
 
-// checkName returns errs.Conflict for a name that another group than the one with an id has.
+// checkName returns errs.Conflict if a group with another id has the name.
 func (s *Service) checkName(ctx context.Context, c Client, id, name string) error {
 	all, err := s.o.Store.Groups(ctx, c.Tenant, c.Domain, ByName, name)
 	for _, t := range all {
@@ -199,7 +199,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// accept checks what a client has set, and trims it. Errors: errs.Invalid naming the attribute.
+// accept checks and trims the values of a client. It returns errs.Invalid naming the attribute.
 func (g *groupEdit) accept() error {
 	name, err := profile.CleanTeamName(g.Name)
 	if err != nil {
@@ -215,9 +215,9 @@ func (g *groupEdit) accept() error {
 }
 
 // UpdateGroup changes a group of the client's domain, and returns it with the members if members is
-// set. It does not read the members to add or remove some. Errors: errs.NotFound; errs.Stale;
-// errs.Invalid with a scimType, also for a member that is no user of the domain; errs.Conflict for
-// a name that another group of the domain has.
+// set. It does not read the members in order to add or remove some. Errors: errs.NotFound;
+// errs.Stale; errs.Invalid with a scimType, also for a member that is not a user of the domain;
+// errs.Conflict for a name that another group of the domain has.
 func (s *Service) UpdateGroup(
 	ctx context.Context, c Client, id string, on Condition, change GroupChange, members bool,
 ) (g Group, err error) {
@@ -255,7 +255,7 @@ func (s *Service) UpdateGroup(
 	return s.withMembers(ctx, c, g, members)
 }
 
-// touch writes a group, nil for what it is, with another time of its last change.
+// touch writes a group with a new time of its last change. If g is nil, it changes only the time.
 func (s *Service) touch(ctx context.Context, c Client, id string, g *Group) (principals.Team, error) {
 	return s.o.Store.UpdateTeam(ctx, c.Tenant, id, func(t *principals.Team) error {
 		if g != nil {
@@ -263,7 +263,7 @@ func (s *Service) touch(ctx context.Context, c Client, id string, g *Group) (pri
 			t.Name, t.Source, t.SourceID, t.DirectoryGone = g.Name, &source, orNull(g.ExternalID), false
 		}
 		at := s.clock.Stamp()
-		if !at.After(t.UpdatedAt) { // so that the version tells every change
+		if !at.After(t.UpdatedAt) { // so that each change has a new version
 			at = t.UpdatedAt.Add(time.Microsecond)
 		}
 		t.UpdatedAt = at
@@ -271,8 +271,8 @@ func (s *Service) touch(ctx context.Context, c Client, id string, g *Group) (pri
 	})
 }
 
-// changeMembers adds and removes members. New ones get the role member; others keep theirs. Errors:
-// errs.Invalid for one to be added who is no user of the domain.
+// changeMembers adds and removes members. New ones get the role member; others keep theirs. It
+// returns errs.Invalid if a new member is not a user of the domain.
 func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g groupEdit) error {
 	ids := make([]string, 0, len(g.members))
 	for _, id := range slices.Sorted(maps.Keys(g.members)) {
@@ -328,8 +328,9 @@ func errNoMember(id string) error {
 	return invalid(InvalidValue, "members: %s is not the id of a user of this domain", shown(id))
 }
 
-// DeleteGroup takes the users of the client's domain out of a group. The team stays, as content
-// must keep an owner, and is errs.NotFound from then on. Errors: errs.NotFound; errs.Stale.
+// DeleteGroup removes the users of the client's domain from a group. The team is kept, because
+// content must have an owner, but the group is errs.NotFound from then on. Errors: errs.NotFound;
+// errs.Stale.
 func (s *Service) DeleteGroup(ctx context.Context, c Client, id string, on Condition) error {
 	return s.writing(ctx, c, func(ctx context.Context) error {
 		t, err := s.team(ctx, c, id)

@@ -14,26 +14,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// MaxCount is how many resources a page has at most, and DefaultCount when the client does not say
-// how many.
+// MaxCount is the most resources of a page. DefaultCount applies if the client sends no count.
 const (
 	MaxCount     = 200
 	DefaultCount = 100
 )
 
 const (
-	maxScanned = 20_000 // rows that a filter without an index looks at
-	maxSorted  = 20_000 // matches that are sorted
-	maxLookups = 16     // ids in comparisons of members in one filter
+	maxScanned = 20_000 // rows that are read for a filter without an index
+	maxSorted  = 20_000 // matches that can be sorted
+	maxLookups = 16     // ids in comparisons of members in a filter
 )
 
 // Query selects the resources of a page.
 type Query struct {
-	Filter     string // "" for all
-	SortBy     string // "" for the order of names
+	Filter     string // "": all
+	SortBy     string // "": ordered by name
 	Descending bool
-	Start      int // of the first one, from 1; less is 1
-	Count      int // at most; less than 0 is 0
+	Start      int // index of the first one, from 1; smaller values mean 1
+	Count      int // most resources; negative values mean 0
 }
 
 // Page is a part of a list.
@@ -42,22 +41,22 @@ type Page[T any] struct {
 	Total, Start int
 }
 
-// window returns the part of a list that a query asks for.
+// window returns the offset and limit of a query.
 func (q Query) window() (offset, limit int) {
 	return max(q.Start, 1) - 1, max(0, min(q.Count, MaxCount))
 }
 
-// listing is how the resources of one type are listed.
+// listing describes how the resources of one type are listed.
 type listing[T any] struct {
 	kinds  kinds
 	page   func(offset, limit int) ([]T, int, error)
 	each   func(func(T) bool) error
 	find   func(by Key, value string) ([]T, error)
-	among  func(id string) (func(resource) bool, error) // the resources that have a member, or are members of a group
+	among  func(id string) (func(resource) bool, error) // whether a resource has a member, or is one of a group
 	filled func(*T) resource
 }
 
-// list returns the resources that a query asks for.
+// list returns the page of a query.
 func list[T any](q Query, l listing[T]) (page Page[T], err error) {
 	offset, limit := q.window()
 	page = Page[T]{Items: []T{}, Start: offset + 1}
@@ -110,8 +109,8 @@ func (l listing[T]) lookUp(e *evaluator) error {
 	})
 }
 
-// matching returns the resources that match, in an order, nil for that of the names, and how many
-// there are.
+// matching returns the resources that match, ordered by by or, if it is nil, by name, and the
+// number of all matches.
 func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit int) (found []T, total int, err error) {
 	take := func(v T) error {
 		if !e.matches(l.filled(&v)) {
@@ -165,8 +164,8 @@ func tooManyToLookAt() error {
 	)
 }
 
-// indexed returns the resources among which are all matches of a filter that can be found with an
-// index. ok is false if there is none.
+// indexed returns resources that include all matches of a filter, if they can be found with an
+// index. ok is false otherwise.
 func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 	var by Key
 	var value string
@@ -205,12 +204,12 @@ func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 	return all, true, err
 }
 
-// isASCII reports whether every database compares a text without case as a filter does.
+// isASCII reports whether every database compares a text without case in the same way as a filter.
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
-// sorter returns the order that a query asks for, nil for that of the names.
+// sorter returns the order of a query, or nil for that of the names.
 func sorter[T any](q Query, l listing[T]) (func(a, b T) int, error) {
 	if q.SortBy == "" {
 		return nil, nil
@@ -233,7 +232,7 @@ func sorter[T any](q Query, l listing[T]) (func(a, b T) int, error) {
 	}, nil
 }
 
-// compareValues orders two values of an attribute; none comes last.
+// compareValues orders two values of an attribute. A missing value is last.
 func compareValues(of kind, x, y any) int {
 	switch {
 	case x == nil && y == nil:
@@ -310,7 +309,7 @@ func inSet(set map[string]bool) func(resource) bool {
 	}
 }
 
-// exceptMissing returns an error unless it is errs.NotFound.
+// exceptMissing returns nil for errs.NotFound and other errors unchanged.
 func exceptMissing(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// kind is how the values of an attribute are compared.
+// kind is the way in which the values of an attribute are compared.
 type kind int
 
 const (
 	_          kind = iota
-	foldedText      // without case
+	foldedText      // ignoring case
 	exactText
 	nameText // as usernames are compared
 	boolean
 	dateTime
 	members   // ids of users or groups, which are looked up
-	unstored  // an attribute of the core schema that this service does not keep: it is accepted and has no values
-	reference // no filter compares it
+	unstored  // an attribute of the core schema that is not stored: it is accepted and has no values
+	reference // cannot be compared in a filter
 )
 
-// kinds are the attributes of one type of resource, by their paths. For one with parts, that of the
-// attribute itself is its value.
+// kinds are the attributes of one type of resource, by their paths. The path of an attribute with
+// parts stands for its value.
 type kinds map[string]kind
 
 var userKinds = kinds{
@@ -56,7 +56,7 @@ var groupKinds = kinds{
 	"meta.resourcetype": foldedText, "meta.version": exactText, "meta.location": reference,
 }
 
-// of returns how an attribute is compared; known is false if there is no such attribute.
+// of returns the kind of an attribute. known is false if the attribute does not exist.
 func (k kinds) of(p Path) (of kind, known bool) {
 	if of, known = k[p.String()]; !known {
 		of, known = unstored, p.Extension || k[p.Attribute] == unstored
@@ -64,7 +64,7 @@ func (k kinds) of(p Path) (of kind, known bool) {
 	return of, known
 }
 
-// check returns an error for a filter that the attributes do not allow.
+// check returns an error for a filter that does not fit the attributes.
 func (k kinds) check(f *filter) error {
 	return f.each(func(f *filter) error {
 		kind, known := k.of(f.path)
@@ -130,9 +130,9 @@ func timeOf(v any) (time.Time, bool) {
 	return t, err == nil
 }
 
-// resource is what a filter is evaluated for.
+// resource is a user or group for which a filter is evaluated.
 type resource interface {
-	// value returns the value of an attribute: a string, a bool, a time.Time, or nil for none.
+	// value returns the value of an attribute: a string, a bool, a time.Time, or nil.
 	value(p Path) any
 }
 
@@ -165,7 +165,7 @@ func (e *evaluator) eval(f *filter, r resource) bool {
 	return compare(kind, f.op, has, f.value)
 }
 
-// compare compares the value of an attribute, nil for none, with that of a filter.
+// compare compares the value of an attribute, which may be nil, with that of a filter.
 func compare(kind kind, op string, has, value any) bool {
 	switch {
 	case op == "pr":

@@ -7,17 +7,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// maxOperations is how many operations one change may have.
+// maxOperations is the most operations of one change.
 const maxOperations = 1000
 
 // target is the path of an operation, such as members[value eq "…"] or emails[type eq
 // "work"].value.
 type target struct {
 	path   Path
-	filter *filter // in the brackets, nil for none; its paths begin with the attribute
+	filter *filter // the filter in brackets, or nil; its paths begin with the attribute
 }
 
-// parseTarget reads the path of an operation (RFC 7644, section 3.5.2).
+// parseTarget parses the path of an operation (RFC 7644, section 3.5.2).
 func parseTarget(text string) (target, error) {
 	wrong := invalid(InvalidPath, "path %s is not that of an attribute", shown(text))
 	if len(text) > maxFilter {
@@ -50,11 +50,11 @@ func parseTarget(text string) (target, error) {
 // Operation is one operation of a PATCH.
 type Operation struct {
 	op     string // add, replace or remove
-	target target // zero for the resource itself
+	target target // zero: the resource itself
 	value  json.RawMessage
 }
 
-// ParsePatch reads the body of a PATCH. Errors: errs.Invalid with a scimType.
+// ParsePatch parses the body of a PATCH. Errors: errs.Invalid with a scimType.
 func ParsePatch(raw []byte) ([]Operation, error) {
 	body, err := parseObject(raw, "The body")
 	if err != nil {
@@ -106,7 +106,7 @@ func parseOperation(o object) (Operation, error) {
 	return parsed, nil
 }
 
-// hasSchema checks that schemas has a schema.
+// hasSchema checks that schemas contains a schema.
 func hasSchema(body object, schema string) error {
 	var all []string
 	if err := json.Unmarshal(body["schemas"], &all); err != nil || !slices.ContainsFunc(all, func(s string) bool {
@@ -117,7 +117,7 @@ func hasSchema(body object, schema string) error {
 	return nil
 }
 
-// apply makes the change of an operation to a user.
+// apply applies an operation to a user.
 func (o Operation) apply(u *User) error {
 	if o.target.path.Attribute == "" {
 		all, err := parseObject(o.value, "value")
@@ -135,7 +135,7 @@ func (o Operation) apply(u *User) error {
 	return u.setTarget(o.target, nil, false)
 }
 
-// UserChange is the change that a PUT or PATCH makes to a user, and NewUser the one of a POST.
+// UserChange is a change of a user by a POST, PUT or PATCH.
 type UserChange func(u *User) error
 
 // PatchUser returns the change of some operations.
@@ -150,8 +150,8 @@ func PatchUser(all []Operation) UserChange {
 	}
 }
 
-// ReplaceUser returns the change that sets all attributes to those of the body of a PUT or POST:
-// what it leaves out is removed, but for active. Errors: errs.Invalid with a scimType.
+// ReplaceUser returns the change that sets all attributes to those of the body of a PUT or POST. It
+// removes missing attributes, except active. Errors: errs.Invalid with a scimType.
 func ReplaceUser(raw []byte) (UserChange, error) {
 	body, err := parseObject(raw, "The body")
 	if err != nil {
@@ -168,7 +168,7 @@ func ReplaceUser(raw []byte) (UserChange, error) {
 		if err := u.setAll(body, false); err != nil {
 			return err
 		}
-		if u.DisplayName == "" { // some providers send this one alone
+		if u.DisplayName == "" { // some providers send only this one
 			if name, err := parseObject(body["name"], "name"); err == nil {
 				u.DisplayName, err = parseText(name["formatted"], "name.formatted")
 				return err
@@ -178,14 +178,14 @@ func ReplaceUser(raw []byte) (UserChange, error) {
 	}, nil
 }
 
-// GroupChange is the change that a POST, PUT or PATCH makes to a group.
+// GroupChange is a change of a group by a POST, PUT or PATCH.
 type GroupChange func(g *groupEdit) error
 
-// groupEdit is a group while it is changed. Members are changed without knowing which there are.
+// groupEdit is a group that is being changed. Its existing members are not read.
 type groupEdit struct {
 	Group
-	cleared bool            // the members that it had go
-	members map[string]bool // ids: to be there or not
+	cleared bool            // existing members are removed
+	members map[string]bool // by id: whether to add or remove the member
 }
 
 // PatchGroup returns the change of some operations.
@@ -322,7 +322,7 @@ func (g *groupEdit) selected(t target, op string) error {
 	return removable(t.filter, func(id string) { g.member(id, false) })
 }
 
-// removable calls do with the ids that a filter of members names.
+// removable calls do with the ids in a filter of members.
 func removable(f *filter, do func(id string)) error {
 	if f.op == "or" {
 		if err := removable(f.left, do); err != nil {

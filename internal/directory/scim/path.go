@@ -18,14 +18,15 @@ const (
 	ProviderSchema = "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"
 )
 
-// Path is the name of an attribute, in lower case as names are compared, such as name.givenname.
+// Path is the name of an attribute, in lower case because names ignore case, such as
+// name.givenname.
 type Path struct {
 	Attribute string
-	Sub       string // "" for none
-	Extension bool   // it is of a schema that this service does not have
+	Sub       string // or ""
+	Extension bool   // of a schema that is not supported
 }
 
-// String returns the path as an error shows it.
+// String returns the path in the form for errors.
 func (p Path) String() string {
 	if p.Sub == "" {
 		return p.Attribute
@@ -33,8 +34,8 @@ func (p Path) String() string {
 	return p.Attribute + "." + p.Sub
 }
 
-// parsePath reads an attribute path: name, name.givenName, or with the schema before it, as in
-// urn:ietf:params:scim:schemas:core:2.0:User:name.givenName. ok is false for a text that is none.
+// parsePath parses an attribute path: name, name.givenName, or with the schema before it, as in
+// urn:ietf:params:scim:schemas:core:2.0:User:name.givenName. ok is false if the text is not a path.
 func parsePath(text string) (p Path, ok bool) {
 	text = lower(text)
 	if strings.HasPrefix(text, "urn:") {
@@ -54,7 +55,7 @@ func parsePath(text string) (p Path, ok bool) {
 	return Path{Attribute: attribute, Sub: sub}, true
 }
 
-// schemaOf returns the core schema that a path in lower case begins with, "" for none.
+// schemaOf returns the core schema with which a path in lower case begins, or "".
 func schemaOf(text string) string {
 	for _, s := range []string{lower(UserSchema), lower(GroupSchema)} {
 		if text == s || strings.HasPrefix(text, s+":") {
@@ -64,8 +65,9 @@ func schemaOf(text string) string {
 	return ""
 }
 
-// lower returns s with the capitals of ASCII as small letters, the only ones in names of
-// attributes: others stay, so that no letter of another script passes for one of theirs.
+// lower returns s with the capitals of ASCII as small letters. Names of attributes contain only
+// these letters. Other letters are not changed, so that a letter of another script does not equal
+// one of ASCII.
 func lower(s string) string {
 	if strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' }) < 0 {
 		return s
@@ -89,8 +91,8 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// isURN reports whether a text in lower case is the name of a schema, or the path of one of its
-// attributes.
+// isURN reports whether a text in lower case is the name of a schema, or the path of an attribute
+// in a schema.
 func isURN(s string) bool {
 	parts := strings.Split(s, ":")
 	return len(s) <= 512 && len(parts) > 2 && !slices.Contains(parts, "") && strings.IndexFunc(s, func(c rune) bool {

@@ -41,7 +41,7 @@ func Types() []Type {
 	}
 }
 
-// text is an attribute that a client may set.
+// text returns an attribute that a client may set.
 func text(name, description string, parts ...Attribute) Attribute {
 	a := Attribute{
 		Name: name, Type: "string", Description: description,
@@ -71,7 +71,7 @@ func (a Attribute) requiredOnServer() Attribute {
 	return a
 }
 
-// Schemas returns what this service keeps of users and groups.
+// Schemas returns the schemas of users and groups as this service supports them.
 func Schemas() []Schema {
 	work := text("type", "What the address is for")
 	work.CanonicalValues = []string{"work"}

@@ -1,9 +1,9 @@
-// Package scim lets a company's identity provider, such as Entra or Okta, create, change, disable
-// and group the users of an authentication domain (SCIM 2.0: RFC 7643, 7644).
+// Package scim implements SCIM 2.0 (RFC 7643, 7644), with which a company's identity provider, such
+// as Entra or Okta, creates, changes, disables and groups the users of an authentication domain.
 //
 // Users are those of the domain, and groups are teams of it whose source is Source. A provider
-// decides on the profile of users, on whether they may log in, and on who is in its groups; it
-// makes no superuser and gives no right. The package has the values of the protocol, its filters
+// decides on the profile of users, on whether they may log in, and on the members of its groups. It
+// cannot make a superuser or grant a right. The package has the values of the protocol, its filters
 // and changes, and a Service with the rules; package httpapi has the routes.
 //
 // httpapi and the root import it; internal/store/principals stores its rows.
@@ -21,16 +21,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// Source is the source of users and teams that a provider of identities keeps by SCIM.
+// Source is the source of users and teams that an identity provider maintains by SCIM.
 const Source = principals.SourceSCIM
 
-// Client is whose requests a Service answers: the provider of one domain.
+// Client is the provider of one domain, whose requests a Service answers.
 type Client struct {
 	Tenant, Domain string
-	Token          string // id of the token with which it came, for the log
+	Token          string // id of the token of the request, for the log
 }
 
-// User is a user as the protocol has it. Texts are "" for none.
+// User is a user in the form of the protocol. Missing texts are "".
 type User struct {
 	ID          string // never changes
 	ExternalID  string // the provider's
@@ -42,17 +42,17 @@ type User struct {
 	Email       string
 	Timezone    string
 	Active      bool
-	Groups      []Ref // nil if they were not asked for
+	Groups      []Ref // nil if they were not requested
 	Created     time.Time
 	Modified    time.Time
 }
 
-// Formatted returns the parts of the name, joined.
+// Formatted returns the joined parts of the name.
 func (u User) Formatted() string {
 	return strings.Join(strings.Fields(u.GivenName+" "+u.MiddleName+" "+u.FamilyName), " ")
 }
 
-// Version changes with every change of the user but those of the groups.
+// Version returns a text that changes with every change of the user, except those of the groups.
 func (u User) Version() string {
 	return guard.Version(
 		u.ID, u.ExternalID, u.UserName, u.DisplayName, u.GivenName, u.MiddleName, u.FamilyName, u.Email,
@@ -60,44 +60,44 @@ func (u User) Version() string {
 	)
 }
 
-// Ref is a member of a group, or a group that a user is in.
+// Ref is a member of a group, or a group of a user.
 type Ref struct{ ID, Display string }
 
-// Group is a team as the protocol has it.
+// Group is a team in the form of the protocol.
 type Group struct {
 	ID         string
 	ExternalID string
 	Name       string
-	Members    []Ref // nil if they were not asked for
+	Members    []Ref // nil if they were not requested
 	Created    time.Time
-	Modified   time.Time // also by a change of the members with SCIM
+	Modified   time.Time // includes changes of the members by SCIM
 }
 
-// Version changes with every change of the group, and of its members with SCIM.
+// Version returns a text that changes with every change of the group, and of its members by SCIM.
 func (g Group) Version() string {
 	return guard.Version(g.ID, g.ExternalID, g.Name, g.Created, g.Modified)
 }
 
-// Person is a user of a domain with what SCIM keeps beside.
+// Person is a user of a domain with its Identity.
 type Person struct {
 	principals.DirectoryUser
 	Identity
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Identity is what SCIM keeps of a user beside the user's row.
+// Identity is what SCIM stores in addition to the user's row.
 type Identity struct {
-	ID         string // UUID, "" for a user whom no provider has asked for yet
+	ID         string // UUID; "" for a user that no provider has requested yet
 	ExternalID string
 	Gone       bool      // the provider has deleted the user
-	ChangedAt  time.Time // of the identity
+	ChangedAt  time.Time // time of the last change of the identity
 }
 
-// Key is a property by which a Store finds users or groups without reading the others.
+// Key is a property by which a Store finds users or groups without reading all others.
 type Key int
 
-// The keys. ByName is the folded username, or the name of a team; ByEmail is for users alone,
-// without the case of ASCII letters.
+// The keys. ByName is the folded username, or the name of a team. ByEmail is only for users, and
+// ignores the case of ASCII letters.
 const (
 	ByID Key = iota
 	ByName
@@ -109,61 +109,60 @@ const (
 type Member struct {
 	TeamID, TeamName string
 	Username         string
-	ID               string // of the user's Identity, "" for none
+	ID               string // of the user's Identity, or ""
 	Gone             bool
 	Label            string // display name, else username
 }
 
 // Store reads and writes users, teams and memberships. Domains are those of the rows: an unknown
-// one has no users and teams. Teams are those of the domain whose source is Source, without those
-// of which DirectoryGone is set, unless a method says otherwise. The tests beside its bun-backed
-// store say what every implementation must do.
+// one has no users and teams. Teams are those of the domain whose source is Source and whose
+// DirectoryGone is false, unless a method says otherwise. The tests beside its bun-backed store
+// define what every implementation must do.
 type Store interface {
 	principals.ProfileStore
 
-	// People returns the users of a domain that have a key, gone ones too, ordered by folded
-	// username, and not many more than 20,000.
+	// People returns the users of a domain that have a key, including gone ones, ordered by folded
+	// username. It returns not many more than 20,000.
 	People(ctx context.Context, tenant, domain string, by Key, value string) ([]Person, error)
-	// PeoplePage returns users of a domain who are not gone, ordered by folded username, and how
-	// many there are.
+	// PeoplePage returns users of a domain that are not gone, ordered by folded username, and the
+	// number of all.
 	PeoplePage(ctx context.Context, tenant, domain string, offset, limit int) (page []Person, total int, err error)
-	// EachPerson calls each with every user of a domain who is not gone, in that order, until it
+	// EachPerson calls each with every user of a domain that is not gone, in that order, until it
 	// returns false. each must not use the store.
 	EachPerson(ctx context.Context, tenant, domain string, each func(Person) bool) error
-	// Usernames returns the usernames of the users of a domain who are not gone, by those of their
-	// ids that are given.
+	// Usernames returns the usernames of the users of a domain that are not gone, by id, for those
+	// of some ids.
 	Usernames(ctx context.Context, tenant, domain string, ids []string) (map[string]string, error)
-	// Identify sets the ids of users who have none. ids are by username; it ignores names without a
+	// Identify sets the ids of users without one. ids are by username. It ignores names without a
 	// user.
 	Identify(ctx context.Context, tenant string, ids map[string]string, at time.Time) error
 	// Identities returns the ids of users, by username.
 	Identities(ctx context.Context, tenant string, usernames []string) (map[string]string, error)
-	// SetIdentity writes the Identity of a user. It fails with errs.Conflict if there is no such
-	// user.
+	// SetIdentity writes the Identity of a user. It returns errs.Conflict if the user does not
+	// exist.
 	SetIdentity(ctx context.Context, tenant, username string, i Identity) error
-	// OtherSuperusers counts the enabled superusers beside a user.
+	// OtherSuperusers returns the number of enabled superusers other than a user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
-	// Groups returns the teams that have a key, also those of which DirectoryGone is set, ordered
-	// by id.
+	// Groups returns the teams that have a key, including those with DirectoryGone, ordered by id.
 	Groups(ctx context.Context, tenant, domain string, by Key, value string) ([]principals.Team, error)
-	// GroupsPage returns teams ordered by folded name, then id, and how many there are.
+	// GroupsPage returns teams ordered by folded name, then id, and the number of all.
 	GroupsPage(
 		ctx context.Context, tenant, domain string, offset, limit int,
 	) (page []principals.Team, total int, err error)
 	// EachGroup calls each with every team, in that order, until it returns false. each must not
 	// use the store.
 	EachGroup(ctx context.Context, tenant, domain string, each func(principals.Team) bool) error
-	// MemberCounts counts the users of any domain in teams, by the teams' ids.
+	// MemberCounts returns the numbers of users of any domain in teams, by team id.
 	MemberCounts(ctx context.Context, tenant string, teamIDs []string) (map[string]int, error)
-	// GroupMembers returns the users of a domain in some teams, also those who are gone, ordered by
+	// GroupMembers returns the users of a domain in some teams, including gone ones, ordered by
 	// team and username.
 	GroupMembers(ctx context.Context, tenant, domain string, teamIDs []string) ([]Member, error)
-	// UserGroups returns the teams that some users are in, ordered by username and team.
+	// UserGroups returns the teams of some users, ordered by username and team.
 	UserGroups(ctx context.Context, tenant, domain string, usernames []string) ([]Member, error)
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
-	// RemoveMembers removes users from a team; those who are not in it are no error.
+	// RemoveMembers removes users from a team. It ignores users that are not in it.
 	RemoveMembers(ctx context.Context, tenant, teamID string, usernames []string) error
 	// InsertTeam and UpdateTeam are those of principals.Store.
 	InsertTeam(ctx context.Context, tenant string, t principals.Team) error
@@ -173,25 +172,24 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains, renames users, logs them out, and knows the slugs of teams.
+// Principals locks domains, renames users, ends their sessions, and finds free slugs of teams.
 // principals.Unchecked implements it.
 type Principals interface {
-	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.NotFound if
-	// there is no such tenant, or it has no such domain.
+	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.NotFound if the
+	// tenant does not exist or does not have the domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
 	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names
-	// maps old ones to new ones.
+	// maps old names to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
-	// FreeSlug returns a slug for a new team: the one that is wanted, or else one with a number
-	// behind it.
+	// FreeSlug returns a slug for a new team: wanted, or wanted with a number after it.
 	FreeSlug(ctx context.Context, tenant, wanted string) (string, error)
-	// Disabled removes the sessions and personal tokens of users who have been disabled, in the
-	// transaction in ctx.
+	// Disabled removes the sessions and personal tokens of disabled users, in the transaction in
+	// ctx.
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
-// Service implements the rules over a Store. It checks no actor: httpapi checks the token and
-// passes its Client.
+// Service implements the rules over a Store. It does not check an actor: httpapi checks the token
+// and passes its Client.
 type Service struct {
 	o     Options
 	clock clock.Clock
@@ -216,7 +214,8 @@ func New(o Options) *Service {
 	return &Service{o, clock.New(o.Now, o.NewID)}
 }
 
-// writing runs fn in a transaction in which nobody else changes users and teams of the tenant.
+// writing runs fn in a transaction. No other transaction changes users and teams of the tenant at
+// the same time.
 func (s *Service) writing(ctx context.Context, c Client, fn func(ctx context.Context) error) error {
 	return s.o.Store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.o.Principals.LockDomain(ctx, c.Tenant, c.Domain); err != nil {
@@ -227,7 +226,7 @@ func (s *Service) writing(ctx context.Context, c Client, fn func(ctx context.Con
 }
 
 // Condition is the condition of a write. It returns errs.Stale if the version of a resource does
-// not fit; nil: any does.
+// not meet it. nil: all versions do.
 type Condition func(version string) error
 
 func (c Condition) check(version string) error {

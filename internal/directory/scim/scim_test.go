@@ -48,7 +48,7 @@ func each(t *testing.T, test func(t *testing.T, f fixture)) {
 	})
 }
 
-// user is the change of a body with members beside the name.
+// user returns the change of a body with more members after the name.
 func user(t *testing.T, name, more string) scim.UserChange {
 	t.Helper()
 	change, err := scim.ReplaceUser([]byte(fmt.Sprintf(
@@ -191,7 +191,7 @@ func TestPatchUser(t *testing.T) {
 			{`{"op": "replace", "path": "timezone", "value": "Europe/Berlin"}`, func(u scim.User) bool {
 				return u.Timezone == "Europe/Berlin"
 			}},
-			// left out
+			// ignored
 			{`{"op": "replace", "path": "timezone", "value": "W. Europe Standard Time"}`, func(u scim.User) bool {
 				return u.Timezone == "Europe/Berlin"
 			}},
@@ -273,7 +273,7 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestActive: a provider disables and enables as a scan does.
+// TestActive: a provider disables and enables users as a scan does.
 func TestActive(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, root := is.New(t), actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true})
@@ -295,14 +295,14 @@ func TestActive(t *testing.T) {
 		is.True(!active(off))
 		is.True(active(on))
 		enable(false)
-		is.True(!active(on)) // a superuser's own disabling stays
+		is.True(!active(on)) // a user that a superuser has disabled stays disabled
 		is.True(!active(off))
 		is.True(!active(on))
 		enable(true)
 		_, err := f.people.UpdateUser(root, "anna", func(u *principals.User) error { u.Superuser = true; return nil })
 		is.NoErr(err)
 		_, err = f.patch(t, id, off)
-		is.Equal(errs.CodeOf(err), errs.Conflict) // the last one
+		is.Equal(errs.CodeOf(err), errs.Conflict) // the last superuser
 		is.Equal(errs.CodeOf(f.DeleteUser(t.Context(), corp, id, nil)), errs.Conflict)
 		u, err := f.people.User(root, "anna")
 		is.NoErr(err)
@@ -313,7 +313,7 @@ func TestActive(t *testing.T) {
 	})
 }
 
-// TestDeletedUser is 404, and the same user again with a POST of the name.
+// TestDeletedUser: a deleted user is 404, and becomes the same user again with a POST of the name.
 func TestDeletedUser(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -339,17 +339,17 @@ func TestDeletedUser(t *testing.T) {
 
 		row, err := f.store.User(ctx, "acme", "anna")
 		is.NoErr(err)
-		is.True(!row.Enabled && row.DirectoryDisabled) // the row stays
+		is.True(!row.Enabled && row.DirectoryDisabled) // the row is kept
 		again := f.add(t, "Anna", `, "externalId": "f"`)
 		is.Equal(again.ID, anna.ID)
 		is.True(again.Active && again.UserName == "Anna" && again.ExternalID == "f" && again.DisplayName == "")
 		groups, err := f.store.UserGroups(ctx, "acme", "corp", []string{"Anna"})
 		is.NoErr(err)
-		is.Equal(len(groups), 0) // not what the provider had given before
+		is.Equal(len(groups), 0) // not the former groups of the provider
 	})
 }
 
-// TestLogin: the first login ties a user by name, and changes neither name nor profile.
+// TestLogin: the first login assigns a user by name, and changes neither name nor profile.
 func TestLogin(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -370,11 +370,11 @@ func TestLogin(t *testing.T) {
 			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna.b"},
 		)
 		is.NoErr(err)
-		is.Equal(u.Username, "anna") // the provider of SCIM decides
+		is.Equal(u.Username, "anna") // the provider of SCIM sets the name
 		_, err = f.people.Unchecked().Admit(
 			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-2", Username: "anna"},
 		)
-		is.Equal(errs.CodeOf(err), errs.Unauthenticated) // somebody else
+		is.Equal(errs.CodeOf(err), errs.Unauthenticated) // another user
 		_, err = f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "anne"}`)
 		is.NoErr(err)
 		u, err = f.people.Unchecked().Admit(
@@ -388,7 +388,8 @@ func TestLogin(t *testing.T) {
 		)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 
-		// Who was there before SCIM came is found, and the provider's from its first change on.
+		// A user that is older than SCIM is found, and belongs to the provider from its first
+		// change on.
 		_, err = f.people.Unchecked().Admit(
 			ctx, "acme", "corp", "OIDC",
 			principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
@@ -431,9 +432,9 @@ func TestNames(t *testing.T) {
 			_, err = f.patch(t, bob.ID, fmt.Sprintf(`{"op": "replace", "path": "userName", "value": %q}`, name))
 			is.Equal(typeOf(err), scim.Uniqueness)
 		}
-		_, err := f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "Anna"}`) // her own
+		_, err := f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "Anna"}`) // the user's own name
 		is.NoErr(err)
-		// another tenant's names are free
+		// names of another tenant are free
 		_, err = f.CreateUser(ctx, scim.Client{Tenant: "evil", Domain: "corp"}, user(t, "anna", ""))
 		is.NoErr(err)
 		for _, name := range []string{
@@ -447,7 +448,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestGroups has the changes of members as providers send them.
+// TestGroups has the changes of members that providers send.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -468,7 +469,7 @@ func TestGroups(t *testing.T) {
 			},
 			{[]string{`{"op": "Remove", "path": "members", "value": [` + ref(b) + `]}`}, []string{a, c}},
 			{[]string{`{"op": "remove", "path": "members[value eq \"` + c + `\"]"}`}, []string{a}},
-			{[]string{`{"op": "remove", "path": "members[value eq \"` + c + `\"]"}`}, []string{a}}, // it is not there
+			{[]string{`{"op": "remove", "path": "members[value eq \"` + c + `\"]"}`}, []string{a}}, // not a member
 			{[]string{`{"op": "add", "value": {"members": [` + ref(b) + `]}}`}, []string{a, b}},
 			{[]string{`{"op": "add", "path": "members", "value": ` + ref(c) + `}`}, []string{a, b, c}},
 			{
@@ -505,12 +506,12 @@ func TestGroups(t *testing.T) {
 		}
 		m, err := f.people.Member(root, g.ID, "anna")
 		is.NoErr(err)
-		is.Equal(m.Role, actor.Admin) // she was there all the time
+		is.Equal(m.Role, actor.Admin) // she was a member all the time
 		g, err = f.patchGroup(t, g.ID, `{"op": "remove", "path": "members"}`)
 		is.NoErr(err)
 		is.Equal(len(g.Members), 0)
 
-		// Those of other domains are not the provider's business.
+		// Users of other domains are not changed by the provider.
 		_, err = f.people.CreateUser(root, principals.User{Username: "local", Enabled: true}, "")
 		is.NoErr(err)
 		_, err = f.people.PutMember(root, g.ID, "local", actor.Member)
@@ -542,7 +543,7 @@ func TestGroups(t *testing.T) {
 		_, err = f.Group(ctx, corp, g.ID, false)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = f.people.Member(root, g.ID, "local")
-		is.NoErr(err) // the team is there, with those who are not the provider's
+		is.NoErr(err) // the team exists, with the members of other domains
 		is.Equal(f.group(t, "Sales").ID, g.ID)
 		g, err = f.Group(ctx, corp, g.ID, true)
 		is.NoErr(err)
@@ -564,7 +565,7 @@ func TestFormerGroups(t *testing.T) {
 		_, err = f.UpdateGroup(ctx, corp, create("Art", "").ID, nil, group(t, "sales", ""), false)
 		is.Equal(typeOf(err), scim.Uniqueness)
 		is.NoErr(f.DeleteGroup(ctx, corp, one.ID, nil))
-		is.True(create("Sales", "g2").ID != one.ID) // another group of the name does not get the team's content
+		is.True(create("Sales", "g2").ID != one.ID) // another group with the name does not get the team's content
 		is.Equal(create("Sales 2", "g1").ID, one.ID)
 		other, err := f.CreateGroup(ctx, scim.Client{Tenant: "acme", Domain: "side"}, group(t, "Sales", "g1"))
 		is.NoErr(err)
@@ -647,7 +648,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// TestTwoPatches at once both land.
+// TestTwoPatches: two concurrent changes are both made.
 func TestTwoPatches(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -711,7 +712,7 @@ func (c *counting) GroupMembers(ctx context.Context, tenant, domain string, ids 
 	return c.Store.GroupMembers(ctx, tenant, domain, ids)
 }
 
-// TestLargeGroup: adding one to a group of 10,000 reads none of the others.
+// TestLargeGroupSize: adding a member to a group of 10,000 reads none of the others.
 func TestLargeGroupSize(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		const many = 10_000
@@ -771,8 +772,8 @@ func (c *counted) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	return c.Store.Slugs(ctx, tenant)
 }
 
-// TestSlugsOfGroups: groups and teams whose names leave the same slug get numbered ones, and the
-// last of many costs no more statements than the second.
+// TestSlugsOfGroups: groups and teams whose names result in the same slug get numbered ones. The
+// last of many takes no more statements than the second.
 func TestSlugsOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, store := is.New(t), &counted{Store: f.store}
@@ -806,8 +807,8 @@ func TestSlugsOfGroups(t *testing.T) {
 	})
 }
 
-// TestManyUsers: in a large domain what Entra and Okta ask for is found, and filters that look at
-// everybody are refused.
+// TestManyUsersSize: in a large domain the requests of Entra and Okta are answered, and filters
+// that would read all users are refused.
 func TestManyUsersSize(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		const many = 20_001
@@ -853,7 +854,7 @@ func TestManyUsersSize(t *testing.T) {
 		}))
 		_, err := f.Users(ctx, corp, scim.Query{Filter: `emails.value eq "all@example.com"`}, false)
 		is.Equal(typeOf(err), scim.TooMany)
-		page, err := f.Users(ctx, corp, scim.Query{Count: 1}, false) // without a filter nothing is looked at
+		page, err := f.Users(ctx, corp, scim.Query{Count: 1}, false) // without a filter no users are compared
 		is.NoErr(err)
 		is.Equal(page.Total, many+1)
 	})

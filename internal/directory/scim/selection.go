@@ -11,7 +11,7 @@ type Selection struct {
 }
 
 // Select returns the Selection of the parameters attributes and excludedAttributes, each a list of
-// paths. The first one counts where both are given. Errors: errs.Invalid with a scimType.
+// paths. If both are given, only the first one is used. Errors: errs.Invalid with a scimType.
 func Select(attributes, excluded []string) (s Selection, err error) {
 	if s.only, err = selected(attributes, "attributes"); err == nil && len(s.only) == 0 {
 		s.without, err = selected(excluded, "excludedAttributes")
@@ -37,10 +37,10 @@ func selected(names []string, what string) (all []Path, err error) {
 	return all, nil
 }
 
-// Given reports whether the client asks for some attributes alone.
+// Given reports whether the client requests only some attributes.
 func (s Selection) Given() bool { return len(s.only) > 0 }
 
-// Has reports whether an attribute is shown, such as members, or a part of it.
+// Has reports whether an attribute such as members, or a part of it, is in the answer.
 func (s Selection) Has(attribute string) bool {
 	if s.Given() {
 		return slices.ContainsFunc(s.only, func(p Path) bool { return p.Attribute == lower(attribute) })
@@ -48,11 +48,11 @@ func (s Selection) Has(attribute string) bool {
 	return !slices.Contains(s.without, Path{Attribute: lower(attribute)})
 }
 
-// always are the attributes that every answer has.
+// always are the attributes of every answer.
 var always = []string{"schemas", "id"}
 
-// Apply takes out of a resource, by the names of its attributes, what is not shown. The values of
-// attributes with parts are maps, or lists of maps.
+// Apply removes the attributes that are not selected from a resource, which maps names to values.
+// The values of attributes with parts are maps, or lists of maps.
 func (s Selection) Apply(resource map[string]any) {
 	for name, value := range resource {
 		switch attribute := lower(name); {
@@ -65,7 +65,7 @@ func (s Selection) Apply(resource map[string]any) {
 	}
 }
 
-// applyParts takes out what is not shown of an attribute that is.
+// applyParts removes the parts that are not selected from the value of an attribute.
 func (s Selection) applyParts(attribute string, value any) {
 	shown := func(part string) bool {
 		p := Path{Attribute: attribute, Sub: lower(part)}

@@ -14,12 +14,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// maxExternalID is how many characters an externalId may have.
+// maxExternalID is the most characters of an externalId.
 const maxExternalID = 255
 
 func errNoUser() error { return errs.New(errs.NotFound, "User not found.") }
 
-// userOf returns a person as the protocol has it.
+// userOf returns a person in the form of the protocol.
 func userOf(p Person) User {
 	u := User{
 		ID: p.ID, ExternalID: p.ExternalID, UserName: p.Username,
@@ -73,7 +73,7 @@ func (s *Service) addGroups(ctx context.Context, c Client, users []User) error {
 	return err
 }
 
-// person returns the user with an id who is not gone.
+// person returns the user with an id, unless it is gone.
 func (s *Service) person(ctx context.Context, c Client, id string) (Person, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -90,8 +90,8 @@ func (s *Service) person(ctx context.Context, c Client, id string) (Person, erro
 }
 
 // CreateUser adds a user to the client's domain, without a password and rights. A user of the
-// domain whom the provider has deleted becomes one again, with id and content. Errors: errs.Invalid
-// with a scimType; errs.Conflict for a userName that another user has.
+// domain that the provider has deleted is restored, with id and content. Errors: errs.Invalid with
+// a scimType; errs.Conflict for a userName that another user has.
 func (s *Service) CreateUser(ctx context.Context, c Client, change UserChange) (u User, err error) {
 	u = User{Active: true}
 	if err := change(&u); err != nil {
@@ -133,7 +133,7 @@ func (s *Service) insert(ctx context.Context, c Client, u *User) error {
 	return s.o.Store.SetIdentity(ctx, c.Tenant, u.UserName, Identity{ID: u.ID, ExternalID: u.ExternalID, ChangedAt: at})
 }
 
-// revive makes a user of the domain who is gone one again.
+// revive restores a user of the domain that is gone.
 func (s *Service) revive(ctx context.Context, c Client, username string, u *User) error {
 	all, err := s.o.Store.People(ctx, c.Tenant, c.Domain, ByName, fold.Name(username))
 	if err != nil {
@@ -155,9 +155,9 @@ func (u User) profile(row *principals.DirectoryUser) {
 	row.Email, row.Timezone = u.Email, u.Timezone
 }
 
-// accept checks what a client has set, and trims it. was is the user before. A timezone that is not
-// an IANA name is left out, with a warning in the log: providers pass on what people type, and a
-// person does not fail for it. It returns errs.Invalid naming the attribute.
+// accept checks and trims the values of a client. was is the user before. A timezone that is not an
+// IANA name is left out, with a warning in the log: providers send what people have typed, and that
+// must not prevent a user. It returns errs.Invalid naming the attribute.
 func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error {
 	if was.ID == "" || u.UserName != was.UserName {
 		if err := principals.ValidUsername(u.UserName); err != nil {
@@ -204,7 +204,7 @@ func (s *Service) accept(ctx context.Context, c Client, u *User, was User) error
 
 // UpdateUser changes a user of the client's domain, and returns it with the groups if groups is
 // set. Errors: errs.NotFound; errs.Stale; errs.Invalid with a scimType; errs.Conflict for a
-// userName that another user has, and when the last enabled superuser would be disabled.
+// userName that another user has, and if the last enabled superuser would be disabled.
 func (s *Service) UpdateUser(
 	ctx context.Context, c Client, id string, on Condition, change UserChange, groups bool,
 ) (u User, err error) {
@@ -233,7 +233,7 @@ func (s *Service) UpdateUser(
 	return s.withGroups(ctx, c, u, groups)
 }
 
-// update writes the changes of a user. A change that changes nothing writes nothing.
+// update writes the changes of a user. It writes nothing if the user does not change.
 func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User, error) {
 	at := s.clock.Stamp()
 	if err := s.rename(ctx, c, p.Username, u.UserName, at); err != nil {
@@ -246,7 +246,7 @@ func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User,
 		return User{}, err
 	}
 	was := p.DirectoryUser
-	was.Username, was.Source = row.Username, row.Source // who only becomes one of SCIM has not changed
+	was.Username, was.Source = row.Username, row.Source // becoming a user of SCIM is not a change
 	if row != was || p.Source != Source {
 		err := s.o.Store.EditDirectoryUsers(ctx, c.Tenant, []string{row.Username}, at,
 			func(stored *principals.DirectoryUser) {
@@ -266,7 +266,7 @@ func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User,
 	return userOf(now), err
 }
 
-// rename changes the name of a user to one that is free.
+// rename changes the name of a user to a free one.
 func (s *Service) rename(ctx context.Context, c Client, from, to string, at time.Time) error {
 	if from == to {
 		return nil
@@ -282,8 +282,8 @@ func (s *Service) rename(ctx context.Context, c Client, from, to string, at time
 	return s.o.Principals.Rename(ctx, c.Tenant, map[string]string{from: to}, at)
 }
 
-// activate sets whether a user may log in, as a scan of a directory does: it enables nobody whom a
-// superuser has disabled, and the last enabled superuser stays enabled.
+// activate sets whether a user may log in, as a scan of a directory does. It does not enable a user
+// that a superuser has disabled, and does not disable the last enabled superuser.
 func (s *Service) activate(ctx context.Context, c Client, row *principals.DirectoryUser, active bool) error {
 	switch {
 	case active && !row.Enabled && row.DirectoryDisabled:
@@ -313,9 +313,9 @@ func (s *Service) log(ctx context.Context, c Client, what, username string) {
 	s.o.Log.InfoContext(ctx, what, "tenant", c.Tenant, "domain", c.Domain, "username", username, "token", c.Token)
 }
 
-// DeleteUser disables a user of the client's domain, takes it out of the domain's groups, and is
-// errs.NotFound from then on. The row stays, as content must keep an owner. Errors: errs.NotFound;
-// errs.Stale; errs.Conflict for the last enabled superuser.
+// DeleteUser disables a user of the client's domain and removes it from the domain's groups. The
+// user is errs.NotFound from then on. The row is kept, because content must have an owner. Errors:
+// errs.NotFound; errs.Stale; errs.Conflict for the last enabled superuser.
 func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condition) error {
 	return s.writing(ctx, c, func(ctx context.Context) error {
 		p, err := s.person(ctx, c, id)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// object is a JSON object by the names of its members in lower case, as the names of attributes are
-// compared.
+// object is a JSON object by the names of its members in lower case, because names of attributes
+// ignore case.
 type object map[string]json.RawMessage
 
-// parseObject reads a JSON object. what is its name in errors.
+// parseObject parses a JSON object. what is its name in errors.
 func parseObject(raw json.RawMessage, what string) (object, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
@@ -26,7 +26,7 @@ func parseObject(raw json.RawMessage, what string) (object, error) {
 	return all, nil
 }
 
-// names returns the names in order.
+// names returns the ordered names.
 func (o object) names() []string {
 	names := make([]string, 0, len(o))
 	for name := range o {
@@ -39,14 +39,14 @@ func (o object) names() []string {
 // flag reports whether a member is true.
 func (o object) flag(name string) bool {
 	var v any
-	_ = json.Unmarshal(o[name], &v) // a missing one is not
+	_ = json.Unmarshal(o[name], &v) // a missing member is false
 	yes, _ := boolOf(v)
 	return yes
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// parseText reads a text, "" for null.
+// parseText parses a text, "" for null.
 func parseText(raw json.RawMessage, what string) (text string, err error) {
 	if isNull(raw) {
 		return "", nil
@@ -57,7 +57,7 @@ func parseText(raw json.RawMessage, what string) (text string, err error) {
 	return text, nil
 }
 
-// parseObjects reads an array of objects, or one alone; null is none.
+// parseObjects parses an array of objects, or a single object. It returns nil for null.
 func parseObjects(raw json.RawMessage, what string) ([]object, error) {
 	if isNull(raw) {
 		return nil, nil
@@ -78,7 +78,7 @@ func parseObjects(raw json.RawMessage, what string) ([]object, error) {
 	return all, nil
 }
 
-// names of attributes as errors show them.
+// spelled are names of attributes in the form for errors.
 var spelled = map[string]string{
 	"username": "userName", "displayname": "displayName",
 	"externalid": "externalId", "name.givenname": "name.givenName",
@@ -95,7 +95,7 @@ func spell(p Path) string {
 // readOnly are the attributes that this service sets.
 var readOnly = []string{"id", "meta", "schemas", "groups"}
 
-// text returns the text of a user that an attribute is, nil for another one.
+// text returns a pointer to the text of an attribute, or nil if the attribute is not a text.
 func (u *User) text(p Path) *string {
 	switch p.String() {
 	case "username":
@@ -118,8 +118,8 @@ func (u *User) text(p Path) *string {
 	return nil
 }
 
-// set sets an attribute of a user; null removes it. add leaves an e-mail address that is there,
-// unless the new one is primary or that of work.
+// set sets an attribute of a user; null removes it. If add is set, it does not replace an e-mail
+// address, unless the new one is primary or of type work.
 func (u *User) set(p Path, raw json.RawMessage, add bool) (err error) {
 	if text := u.text(p); text != nil {
 		*text, err = parseText(raw, spell(p))
@@ -137,7 +137,7 @@ func (u *User) set(p Path, raw json.RawMessage, add bool) (err error) {
 		return nil
 	case "name":
 		return u.setName(raw)
-	case "name.formatted", "emails.type", "emails.primary": // follow from the others
+	case "name.formatted", "emails.type", "emails.primary": // are derived from the others
 		return nil
 	case "emails":
 		return u.setEmails(raw, add)
@@ -173,7 +173,8 @@ func (u *User) setName(raw json.RawMessage) error {
 	return nil
 }
 
-// setEmails takes the primary address of several, else that of work, else the first.
+// setEmails sets the address to the primary one of several, else to that of type work, else to the
+// first.
 func (u *User) setEmails(raw json.RawMessage, add bool) error {
 	all, err := parseObjects(raw, "emails")
 	if err != nil {
@@ -208,8 +209,8 @@ func (u *User) setEmails(raw json.RawMessage, add bool) error {
 	return nil
 }
 
-// setAll sets the attributes that an object has. What this service sets itself, or does not know,
-// is left out.
+// setAll sets the attributes in an object. It ignores attributes that this service sets itself or
+// does not know.
 func (u *User) setAll(all object, add bool) error {
 	for _, name := range all.names() {
 		t, err := parseTarget(name)
@@ -217,7 +218,7 @@ func (u *User) setAll(all object, add bool) error {
 			continue
 		}
 		switch _, known := userKinds.of(t.path); {
-		case t.path.Attribute == "": // the attributes below the name of the schema
+		case t.path.Attribute == "": // the attributes of an extension or schema
 			within, err := parseObject(all[name], name)
 			if err == nil {
 				err = u.setAll(within, add)
@@ -234,7 +235,7 @@ func (u *User) setAll(all object, add bool) error {
 	return nil
 }
 
-// setTarget sets what a path leads to.
+// setTarget sets the value at a path.
 func (u *User) setTarget(t target, raw json.RawMessage, add bool) error {
 	if t.filter == nil {
 		return u.set(t.path, raw, add)
@@ -259,7 +260,7 @@ func (u *User) setTarget(t target, raw json.RawMessage, add bool) error {
 		if byValue {
 			return &Error{NoTarget, errNoTarget("emails")}
 		}
-		return nil // an address of another type, which this service does not keep
+		return nil // an address of another type, which is not stored
 	}
 	if t.path.Sub == "" {
 		return u.setEmails(raw, false)
@@ -267,7 +268,7 @@ func (u *User) setTarget(t target, raw json.RawMessage, add bool) error {
 	return u.set(t.path, raw, add)
 }
 
-// emailSlot is the one address that a user has, or can have.
+// emailSlot is the only address that a user can have.
 type emailSlot struct{ *User }
 
 func (s emailSlot) value(p Path) any {
