@@ -13,7 +13,7 @@ import (
 
 var shown = regexp.MustCompile(`password (\S+) \(shown only now\)`)
 
-// passwordIn finds the random password in what a command said.
+// passwordIn returns the random password in the output of a command.
 func passwordIn(t *testing.T, stdout string) string {
 	t.Helper()
 	m := shown.FindStringSubmatch(stdout)
@@ -74,7 +74,7 @@ func TestUsers(t *testing.T) {
 	is, data := is.New(t), "--data="+migrated(t)
 	done(t, "", "tenant", "add", "default", "--admin-password="+password, data)
 	done(t, password+"\n", "user", "add", "jo", data)
-	done(t, password+"\r\nmore\n", "user", "add", "kim", data) // the first line, however it ends
+	done(t, password+"\r\nmore\n", "user", "add", "kim", data) // only the first line, with any line ending
 	t.Setenv("TENANTCONTENT_PASSWORD", "from the environment")
 	done(t, "", "user", "add", "lee", data)
 	is.NoErr(os.Unsetenv("TENANTCONTENT_PASSWORD"))
@@ -83,7 +83,7 @@ func TestUsers(t *testing.T) {
 	s.login(t, "", "kim", password)
 	s.login(t, "", "lee", "from the environment")
 
-	said := done(t, "another horse battery", "user", "passwd", "jo", data) // while the server runs
+	said := done(t, "another horse battery", "user", "passwd", "jo", data) // while the server is running
 	is.True(!strings.Contains(said, "another horse battery"))
 	s.login(t, "", "jo", "another horse battery")
 	status, _ := s.tryLogin(t, "", "jo", password)
@@ -91,7 +91,7 @@ func TestUsers(t *testing.T) {
 	is.Equal(s.stop(), 0)
 	s = serving(t, data)
 	status, _ = call(t, "GET", s.url+"/api/session", token, "")
-	is.Equal(status, http.StatusUnauthorized) // it ended with the password
+	is.Equal(status, http.StatusUnauthorized) // the session ended with the password
 }
 
 func TestRekeyOfTheFile(t *testing.T) {

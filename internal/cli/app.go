@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// appCommands move the files of an app between a folder and a running server.
+// appCommands copy the files of an app between a folder and a running server.
 type appCommands struct {
 	client
 
@@ -20,9 +20,9 @@ type appCommands struct {
 	Pull appPullCommand `cmd:"" help:"Write what has changed in an app to a folder. Files that were changed here since the last push or pull are not overwritten."`
 }
 
-// target returns the id or natural id of the app of a folder, "" if there is none yet. given is the
-// value of the flag. Its error keeps the token from a server that a folder from elsewhere names,
-// and the folder's files from another one than theirs.
+// target returns the id or natural id of the app of a folder, or "". given is the value of the
+// flag. It returns an error in order not to send the token to another server that the folder names,
+// or the files of a folder to the wrong server.
 func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	server, err := a.address()
 	switch {
@@ -39,7 +39,7 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	return cmp.Or(given, f.state.App), nil
 }
 
-// check refuses an app that is a draft, or not the one of the folder. given is the value of the
+// check refuses an app that is a draft, or not the app of the folder. given is the value of the
 // flag.
 func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	switch {
@@ -58,8 +58,8 @@ func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	return nil
 }
 
-// unknown replaces the error for an app that is not there by one that names where the folder has it
-// from. given is the value of the flag.
+// unknown replaces the error for an app that does not exist by one that names its source in the
+// folder. given is the value of the flag.
 func (f *appFolder) unknown(given string, err error) error {
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
@@ -77,7 +77,7 @@ func (f *appFolder) unknown(given string, err error) error {
 	)
 }
 
-// ofTenant returns the name of a tenant as it stands behind that of an app, "" for none.
+// ofTenant returns the name of a tenant in the form in which it follows that of an app, or "".
 func ofTenant(tenant string) string {
 	if tenant == "" {
 		return ""
@@ -85,16 +85,16 @@ func ofTenant(tenant string) string {
 	return " of the tenant " + harmless(tenant)
 }
 
-// outcome prints what becomes of files.
+// outcome prints what is done with files.
 type outcome struct {
 	mu    sync.Mutex
 	t     terminal
-	quiet bool     // prints nothing
-	shown bool     // a progress line is on the terminal: what is printed waits for its end
-	lines []string // that wait
+	quiet bool     // print nothing
+	shown bool     // a progress line is on the terminal: lines wait for its end
+	lines []string // waiting lines
 }
 
-// file prints a file with a sign: + is new, ~ has changed, - is removed.
+// file prints a file after a sign: + is new, ~ has changed, - is removed.
 func (o *outcome) file(sign, path string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,7 +104,7 @@ func (o *outcome) file(sign, path string) {
 	}
 }
 
-// flush prints the lines that wait.
+// flush prints the waiting lines.
 func (o *outcome) flush() {
 	for _, line := range o.lines {
 		if !o.quiet {
@@ -114,7 +114,7 @@ func (o *outcome) flush() {
 	o.lines = nil
 }
 
-// listedPaths returns the first of some paths, a line each.
+// listedPaths returns the first of some paths, one on each line.
 func listedPaths(paths []string) string {
 	const most = 20
 	var b strings.Builder
@@ -128,8 +128,8 @@ func listedPaths(paths []string) string {
 	return b.String()
 }
 
-// stopped returns the error of a command that Ctrl-C has ended, with what was done until then, and
-// err if it was something else.
+// stopped returns the error of a command that Ctrl-C has ended, with what was done until then. It
+// includes err if that has another cause.
 func stopped(ctx context.Context, err error, what string) error {
 	if own, ok := errors.AsType[interrupted](err); ok {
 		return own

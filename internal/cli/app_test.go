@@ -45,8 +45,8 @@ func newGate(t *testing.T, server string) *gate {
 		answered := g.before != nil && g.before(w, r)
 		g.mu.Unlock()
 		if !answered {
-			// Else an answer that begins before the proxy has seen the end of the request's body is
-			// cut off: golang/go#40747.
+			// Otherwise an answer that begins before the proxy has read the request's body to its
+			// end is cut off: golang/go#40747.
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			proxy.ServeHTTP(w, r)
 		}
@@ -65,7 +65,7 @@ func (g *gate) seen() []string {
 	return all
 }
 
-// site is a server with a gate, and a folder whose files are those of an app.
+// site is a server with a gate, and a folder with the files of an app.
 type site struct {
 	*gate
 	token  string
@@ -83,7 +83,7 @@ type live struct {
 	token string
 }
 
-// TestApps runs the tests of pushes and pulls at one server.
+// TestApps runs the tests of pushes and pulls on one server.
 func TestApps(t *testing.T) {
 	s := serving(t, "--data="+t.TempDir(), "--admin-password="+password)
 	at := &live{s, s.login(t, "default", "admin", password)}
@@ -117,7 +117,7 @@ func (s *site) run(t *testing.T, args ...string) (code int, stdout, stderr strin
 	return cli(t, "", append([]string{"app"}, append(args, "--server="+s.url, "--token="+s.token)...)...)
 }
 
-// done is run for what has to succeed.
+// done is run for a command that must succeed.
 func (s *site) done(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := s.run(t, args...)
@@ -127,7 +127,7 @@ func (s *site) done(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// refused is run for what has to fail, and returns why.
+// refused is run for a command that must fail, and returns the error.
 func (s *site) refused(t *testing.T, exit int, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := s.run(t, args...)
@@ -137,7 +137,7 @@ func (s *site) refused(t *testing.T, exit int, args ...string) string {
 	return stderr
 }
 
-// write makes files in a folder.
+// write creates files in a folder.
 func write(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	is := is.New(t)
@@ -182,7 +182,7 @@ func (s *site) api(t *testing.T, method, path, body string) string {
 	return text
 }
 
-// published returns the files of the app of the folder.
+// published returns the files of the folder's app.
 func (s *site) published(t *testing.T) map[string]string {
 	t.Helper()
 	app, all := "apps/"+s.state(t).App, map[string]string{}
@@ -199,7 +199,7 @@ func (s *site) published(t *testing.T) map[string]string {
 	return all
 }
 
-// draft reports whether the app of the folder has a draft.
+// draft reports whether the folder's app has a draft.
 func (s *site) draft(t *testing.T) bool {
 	t.Helper()
 	status, _ := call(t, "GET", s.url+"/api/apps/"+s.state(t).App+"/draft", s.token, "")
@@ -213,8 +213,8 @@ func lines(text string) []string {
 	return all
 }
 
-// testAppPush: the first push makes the app, later ones send what has changed, and what has not
-// costs one request.
+// testAppPush: the first push creates the app, later ones send what has changed, and a push without
+// changes takes one request.
 func testAppPush(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	ours := map[string]string{
@@ -227,7 +227,7 @@ func testAppPush(t *testing.T, at *live) {
 		".env": "SECRET=x", ".env.local": "SECRET=x", "debug.log": "x", "tmp/x": "x",
 		ignoreFile: "# logs\r\n*.log\n!keep.log\n/tmp/\n",
 	})
-	// as macOS has it
+	// as on macOS
 	is.NoErr(os.Rename(filepath.Join(s.folder, "ä b#?%.txt"), filepath.Join(s.folder, norm.NFD.String("ä b#?%.txt"))))
 	out := s.done(t, "push", s.folder)
 	id := s.state(t).App
@@ -289,8 +289,8 @@ func testAppPush(t *testing.T, at *live) {
 	})
 }
 
-// testAppPushDeploy: a push runs the handlers of what it publishes, and with --deploy also those of
-// what is published already.
+// testAppPushDeploy: a push deploys the handlers that it publishes, and with --deploy also those
+// published already.
 func testAppPushDeploy(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{
@@ -345,7 +345,7 @@ func testAppPushDeploy(t *testing.T, at *live) {
 	is.True(strings.Contains(plain.done(t, "push", plain.folder, "--deploy"), "\nIt has no handlers.\n"))
 }
 
-// testAppPushIgnoredStays: what the folder ignores is not removed from the server.
+// testAppPushIgnoredStays: files that the folder ignores are not removed from the server.
 func testAppPushIgnoredStays(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
@@ -356,7 +356,7 @@ func testAppPushIgnoredStays(t *testing.T, at *live) {
 	is.Equal(len(s.published(t)), 2)
 }
 
-// testAppPushReplacesFolder: a file replaces a folder, or another spelling of its name, when these
+// testAppPushReplacesFolder: a file replaces a folder, or another spelling of its name, if these
 // are removed.
 func testAppPushReplacesFolder(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
@@ -369,7 +369,7 @@ func testAppPushReplacesFolder(t *testing.T, at *live) {
 	says := s.refused(t, 2, "push", s.folder)
 	is.True(strings.Contains(says, "a/b: cannot be beside a, which is only on the server: --delete removes it"))
 	is.True(strings.Contains(says, "README: cannot be beside readme, "))
-	// nothing was sent
+	// nothing was uploaded
 	is.Equal(len(slices.DeleteFunc(s.seen(), func(r string) bool { return strings.HasSuffix(r, "/_compare") })), 0)
 	s.done(t, "push", s.folder, "--delete")
 	is.Equal(s.published(t), map[string]string{"a": "file", "readme": "y"})
@@ -392,7 +392,7 @@ func testAppPushDraft(t *testing.T, at *live) {
 	is.Equal(s.published(t)["index.html"], "old")
 	is.True(strings.Contains(s.done(t, "push", s.folder, "--draft"), "0 changed"))
 
-	write(t, s.folder, map[string]string{"index.html": "old"}) // as it is published
+	write(t, s.folder, map[string]string{"index.html": "old"}) // as in the published app
 	is.True(strings.Contains(s.done(t, "push", s.folder), "\nIt has a draft, "+draft+", which stays as it is.\n"))
 	write(t, s.folder, map[string]string{"index.html": "new"})
 	is.True(strings.HasPrefix(s.done(t, "push", s.folder), "Published the app "))
@@ -400,7 +400,7 @@ func testAppPushDraft(t *testing.T, at *live) {
 	is.Equal(s.state(t).Draft, "")
 	is.Equal(s.draft(t), false)
 
-	// what a draft has of an earlier push is no change of others
+	// changes of an earlier push in a draft are not changes by others
 	write(t, s.folder, map[string]string{"index.html": "drafted"})
 	s.done(t, "push", s.folder, "--draft")
 	write(t, s.folder, map[string]string{"index.html": "drafted again"})
@@ -413,7 +413,7 @@ func testAppPushDraft(t *testing.T, at *live) {
 	is.Equal(len(s.state(t).Sent), 0)
 }
 
-// testAppPushBesideEditor: what somebody else edits is published by no push that is not forced.
+// testAppPushBesideEditor: a push does not publish what others are editing, unless it is forced.
 func testAppPushBesideEditor(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "old"})
@@ -451,8 +451,8 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 	is.Equal(s.published(t)["index.html"], "newer")
 }
 
-// testAppPushCut: a push that ends in the middle leaves the published app as it was, and the next
-// one goes on.
+// testAppPushCut: a push that is interrupted does not change the published app, and the next one
+// continues it.
 func testAppPushCut(t *testing.T, at *live) {
 	for name, cut := range map[string]struct {
 		in   func(r *http.Request) bool
@@ -506,7 +506,8 @@ func testAppPushCut(t *testing.T, at *live) {
 	}
 }
 
-// testAppPushTakesBack: a file that only a failed push has sent goes with the file of the folder.
+// testAppPushTakesBack: a file that was only sent by a failed push is removed with the file of the
+// folder.
 func testAppPushTakesBack(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "old.txt": "x"})
@@ -517,13 +518,13 @@ func testAppPushTakesBack(t *testing.T, at *live) {
 	is.NoErr(os.Remove(filepath.Join(s.folder, "old.txt")))
 	says := s.done(t, "push", s.folder)
 	is.True(strings.Contains(says, "- server/a.js\n"))
-	// which was published: --delete removes it
+	// it was published: --delete removes it
 	is.Equal(s.published(t), map[string]string{"index.html": "2", "old.txt": "x"})
 	is.Equal(s.draft(t), false)
 }
 
-// TestAppPushKilled: a push that is killed leaves the published app as it was, and the next one
-// goes on.
+// TestAppPushKilled: a push that is killed does not change the published app, and the next one
+// continues it.
 func TestAppPushKilled(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, server := is.New(t), spawn(t, flags...)
@@ -565,7 +566,7 @@ func TestAppPushKilled(t *testing.T) {
 	})
 }
 
-// testAppPushTriesAgain: a server that has no room at the moment is asked again.
+// testAppPushTriesAgain: a request is repeated if the server is busy.
 func testAppPushTriesAgain(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
@@ -584,7 +585,7 @@ func testAppPushTriesAgain(t *testing.T, at *live) {
 	is.Equal(s.published(t), map[string]string{"index.html": "x"})
 }
 
-// TestAppPushRefuses: what cannot be in an app is named before anything is sent.
+// TestAppPushRefuses: files that cannot be in an app are named before anything is sent.
 func TestAppPushRefuses(t *testing.T) {
 	is, folder := is.New(t), t.TempDir()
 	write(t, folder, map[string]string{
@@ -631,7 +632,7 @@ func TestAppPushRefuses(t *testing.T) {
 	is.True(strings.HasSuffix(wrong.err("no").Error(), "\n  and 11 more"))
 }
 
-// TestAppPushFailures of other sorts.
+// TestAppPushFailures has other errors.
 func TestAppPushFailures(t *testing.T) {
 	big := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"id": "a", "missing": ["ok"], "maxFileBytes": 3}`)
@@ -688,7 +689,7 @@ func TestAppPushFailures(t *testing.T) {
 	is.New(t).True(strings.Contains(stderr, "cannot read the folder "))
 }
 
-// testAppPushOtherApp: a folder stays with its app.
+// testAppPushOtherApp: a folder is only pushed to its app.
 func testAppPushOtherApp(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
@@ -712,8 +713,8 @@ func testAppPushOtherApp(t *testing.T, at *live) {
 	))
 }
 
-// testAppPushBesideOthers: a push undoes nothing that somebody else has published since the last
-// push or pull.
+// testAppPushBesideOthers: a push does not undo what others have published since the last push or
+// pull.
 func testAppPushBesideOthers(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "a.css": "1", "old.js": "1", "both": "1"})
@@ -735,7 +736,7 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "1", "new.html": "mia", "both": "1"})
 	s.done(t, "push", s.folder, "--delete")
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
-	s.done(t, "push", s.folder, "--delete") // the state file still has what was left alone
+	s.done(t, "push", s.folder, "--delete") // the state file still has the files that were not changed
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
 
 	write(t, s.folder, map[string]string{"index.html": "3", "old.js": "3", "new.html": "3", "a.css": "3"})
@@ -750,7 +751,7 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	is.True(strings.HasSuffix(
 		says, ":\n  index.html: was changed here, and in the app\n  new.html: is here already and differs\n",
 	))
-	write(t, s.folder, map[string]string{"index.html": "1", "new.html": "mia"}) // only these were in the way
+	write(t, s.folder, map[string]string{"index.html": "1", "new.html": "mia"}) // only these conflicted
 	out = s.done(t, "pull", s.folder)
 	is.True(strings.HasPrefix(
 		out,
@@ -768,7 +769,7 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	is.Equal(s.published(t), files(t, s.folder))
 }
 
-// testAppPushOtherTenant: a folder is not pushed to the app with the same id of another tenant.
+// testAppPushOtherTenant: a folder is not pushed to an app with the same id of another tenant.
 func testAppPushOtherTenant(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
@@ -790,7 +791,7 @@ func testAppPushOtherTenant(t *testing.T, at *live) {
 	is.Equal(s.published(t), map[string]string{"index.html": "x"})
 }
 
-// testAppPushFirst: the first push to an app that has other files needs --force.
+// testAppPushFirst: the first push to an app with other files needs --force.
 func testAppPushFirst(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
@@ -811,7 +812,7 @@ func testAppPushFirst(t *testing.T, at *live) {
 	))
 }
 
-// testAppPushManifest: a manifest that cannot be read is not sent.
+// testAppPushManifest: an invalid manifest is not sent.
 func testAppPushManifest(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x", "informer.yaml": "roles: [viewer]\nrolls: 1\n"})
@@ -825,7 +826,7 @@ func testAppPushManifest(t *testing.T, at *live) {
 	is.Equal(s.published(t)["informer.yaml"], "[")
 }
 
-// testAppPushNewApp: a new app has a slug, and is not made for nothing.
+// testAppPushNewApp: a new app gets a slug, and is only created if the push can succeed.
 func testAppPushNewApp(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	folder := filepath.Join(s.folder, "My Site")
@@ -838,7 +839,7 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	s.done(t, "push", folder)
 	is.Equal(field(t, s.api(t, "GET", "apps/admin:my-site", ""), "name"), "My Site")
 	is.NoErr(os.Remove(filepath.Join(folder, stateFile)))
-	s.done(t, "push", folder) // under no slug
+	s.done(t, "push", folder) // without a slug
 	is.NoErr(os.Remove(filepath.Join(folder, stateFile)))
 	is.True(strings.Contains(s.refused(t, 1, "push", folder, "--slug=my-site"), "409 Conflict"))
 	s.done(t, "push", folder, "--slug=mine")
@@ -858,7 +859,7 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	write(t, large, map[string]string{"index.html": "x"})
 	is.NoErr(os.Truncate(filepath.Join(large, "index.html"), 101<<20))
 	s.seen()
-	for _, also := range [][]string{nil, {"--dry-run"}} { // nothing is made
+	for _, also := range [][]string{nil, {"--dry-run"}} { // no app is created
 		is.True(strings.Contains(
 			s.refused(t, 2, append([]string{"push", large}, also...)...), "a file of an app must have at most",
 		))
@@ -878,8 +879,8 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	))
 }
 
-// testAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless
-// it is forced.
+// testAppPull: a pull writes what has changed, and does not overwrite files that were changed here
+// unless it is forced.
 func testAppPull(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "lib/a.js": "1", "same": "1", "gone": "1", "mine": "1"})
@@ -929,11 +930,11 @@ func testAppPull(t *testing.T, at *live) {
 	s.done(t, "push", s.folder, "--delete")
 	is.True(strings.HasPrefix(s.done(t, "pull", there, "--delete"), "- gone\n- same\nPulled "))
 	is.Equal(files(t, there)["own"], "x")
-	s.done(t, "push", there) // the folder is like any other now
+	s.done(t, "push", there) // the folder can be used as any other
 	is.Equal(s.published(t)["own"], "x")
 }
 
-// testAppPullCut: a pull that ends in the middle writes nothing.
+// testAppPullCut: a pull that is interrupted writes nothing.
 func testAppPullCut(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"a": "1", "b": "1"})
@@ -965,8 +966,8 @@ func testAppPullCut(t *testing.T, at *live) {
 	is.True(strings.Contains(s.refused(t, 2, "pull", t.TempDir()), "is of no app yet: name one with --app"))
 }
 
-// TestAppPullHostile: whatever a server calls its files, nothing is written outside of the folder,
-// nor into what Git runs.
+// TestAppPullHostile: whatever names a server sends, nothing is written outside of the folder, nor
+// to files that Git runs.
 func TestAppPullHostile(t *testing.T) {
 	listing := func(t *testing.T, paths ...string) []string {
 		var list []map[string]any
@@ -1028,7 +1029,7 @@ func TestAppPullHostile(t *testing.T) {
 	is.True(strings.Contains(stderr, "answered a list without end"))
 }
 
-// testAppCompareParts: more files than one comparison has are compared in parts.
+// testAppCompareParts: more files than fit one comparison are compared in several.
 func testAppCompareParts(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	id := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Large"}`), "id")

@@ -19,8 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 )
 
-// edit begins a draft or goes on with one, makes it like the folder, and publishes it unless it is
-// to stay open. c is how the published app differs, and published what there is to do with it.
+// edit creates a draft or continues with one, makes it equal to the folder, and publishes it unless
+// it must stay open. c is the difference of the published app, and published the plan for it.
 func (p *push) edit(ctx context.Context, c comparison, published plan) (result pushed, err error) {
 	if d := c.DraftID; d != nil && *d != p.folder.state.Draft && !p.Draft && !p.Force {
 		return result, errs.New(errs.Conflict,
@@ -52,7 +52,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 	}
 	err = p.updateState(c.Tenant, c.ID, func(s *state) {
 		s.Draft = draft.ID
-		if p.Force { // which settles what differs now
+		if p.Force { // which resolves the differences
 			s.Files = maps.Clone(published.known)
 			for _, path := range c.Differs {
 				s.Files[path] = c.Digests[path]
@@ -101,7 +101,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 	return result, p.saveSynced(c, "", todo)
 }
 
-// editor returns who edits the draft of an app, as it stands in a sentence, "" if nobody does.
+// editor returns the user that edits the draft of an app, in a form for sentences, or "".
 func (p *push) editor(ctx context.Context, app string) string {
 	var draft struct {
 		EditingLockedBy foreign `json:"editingLockedBy"`
@@ -113,8 +113,8 @@ func (p *push) editor(ctx context.Context, app string) string {
 	return fmt.Sprintf(" and %s is editing", draft.EditingLockedBy)
 }
 
-// draft makes a draft of app like the folder. begun is the plan for the published app if an earlier
-// push has begun the draft.
+// draft makes a draft of app equal to the folder. begun is the plan for the published app if an
+// earlier push has begun the draft.
 func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan) (plan, error) {
 	c, err := p.compare(ctx, id)
 	if err != nil {
@@ -132,12 +132,12 @@ func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan
 	}
 	slices.Sort(sent)
 	if err := p.updateState(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil {
-		// first, for a push that is killed
+		// first, in case the push is killed
 		return plan{}, err
 	}
 	p.shown.begin("sending", bytes)
 	err = parallel(ctx, todo.removed, func(ctx context.Context, path string) error {
-		// first, as new files may need their places
+		// first, because new files may need their paths
 		return p.remove(ctx, id, path)
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan
 	return todo, parallel(ctx, todo.changed, sign("~"))
 }
 
-// parallel calls do with all, several at once, until one fails.
+// parallel calls do with each of all, several concurrently, until one fails.
 func parallel[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -171,7 +171,7 @@ func parallel[T any](ctx context.Context, all []T, do func(context.Context, T) e
 	return group.Wait()
 }
 
-// failed adds to an error that the draft stays, and what --force can do.
+// failed adds to an error that the draft is still open, and what --force can do.
 func (p *push) failed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -187,7 +187,7 @@ func (p *push) failed(err error) error {
 	return &refusal{refused.code, fmt.Sprintf("%v\n%s", err, hint), refused.message}
 }
 
-// remove removes a file of a draft. That it is gone already is as good.
+// remove removes a file of a draft. It returns nil if the file does not exist.
 func (p *push) remove(ctx context.Context, draft, path string) error {
 	err := p.call(ctx, http.MethodDelete, contentOf(draft, path), nil, nil)
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusNotFound {
@@ -203,7 +203,7 @@ func contentOf(app, path string) string {
 	return hal.Href(append([]string{"apps", app, "contents"}, strings.Split(path, "/")...)...)
 }
 
-// put sends a file to a draft.
+// put uploads a file to a draft.
 func (p *push) put(ctx context.Context, draft string, file localFile) error {
 	var stored struct {
 		SHA256 string `json:"sha256"`
@@ -214,7 +214,7 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 			return errs.New(errs.Invalid, "%s: cannot be read: %v", harmless(file.path), cause(err))
 		}
 		defer func() { _ = opened.Close() }()
-		body := io.NopCloser(io.TeeReader(opened, p.shown)) // net/http may read it for a while after an early answer
+		body := io.NopCloser(io.TeeReader(opened, p.shown)) // net/http may read it after an early answer
 		res, err := p.send(ctx, outgoing{
 			http.MethodPut, contentOf(draft, file.path), body, file.size, "application/octet-stream",
 		})
@@ -242,17 +242,17 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 	return err
 }
 
-// changed reports whether a file has another size than it had when it was compared.
+// changed reports whether the size of a file has changed since it was compared.
 func (p *push) changed(file localFile) bool {
 	info, err := p.folder.Stat(file.name())
 	return err != nil || info.Size() != file.size
 }
 
-// renewal is how often a push renews its lock of the draft, which lives for five minutes.
+// renewal is how often a push renews its lock of the draft, which lasts for five minutes.
 const renewal = time.Minute
 
-// renew renews the lock of a draft until ctx ends. That it cannot shows in the requests that need
-// the lock.
+// renew renews the lock of a draft until ctx ends. If that fails, the requests that need the lock
+// fail.
 func (p *push) renew(ctx context.Context, edit string) {
 	for range clock.Each(ctx, renewal) {
 		_ = p.call(ctx, http.MethodPost, edit, nil, nil)

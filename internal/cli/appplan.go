@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/drafts/libraries"
 )
 
-// comparison is the server's answer to _compare.
+// comparison is the answer of the server to _compare.
 type comparison struct {
 	Tenant       string            `json:"tenant"`
 	ID           string            `json:"id"`
@@ -20,17 +20,17 @@ type comparison struct {
 	Missing      []string          `json:"missing"`
 	Differs      []string          `json:"differs"`
 	Extra        []string          `json:"extra"`
-	Digests      map[string]string `json:"digests"` // of those that differ or are in addition
+	Digests      map[string]string `json:"digests"` // of different and additional files
 	MaxFileBytes int64             `json:"maxFileBytes"`
 }
 
-// The most that one comparison has. More files are compared with several requests.
+// Limits of one comparison. More files are compared with several requests.
 const (
 	maxCompared      = libraries.MaxCompared
-	maxComparedBytes = 700 << 10 // of paths and digests, as a body has 1 MiB at most
+	maxComparedBytes = 700 << 10 // of paths and digests, because a body has at most 1 MiB
 )
 
-// compare returns how the files of an app or draft differ from the folder's.
+// compare returns the differences between the files of an app or draft and those of the folder.
 func (p *push) compare(ctx context.Context, id string) (whole comparison, err error) {
 	for rest, first := p.local, true; len(rest) > 0; first = false {
 		some, bytes := map[string]string{}, 0
@@ -55,7 +55,7 @@ func (p *push) compare(ctx context.Context, id string) (whole comparison, err er
 		for _, path := range c.Differs {
 			whole.Digests[path] = c.Digests[path]
 		}
-		also := make(map[string]bool, len(c.Extra)) // in addition to the other files, too
+		also := make(map[string]bool, len(c.Extra)) // Extra must also be additional in the other comparisons
 		for _, path := range c.Extra {
 			also[path] = true
 		}
@@ -64,26 +64,26 @@ func (p *push) compare(ctx context.Context, id string) (whole comparison, err er
 	return whole, nil
 }
 
-// plan is what a push does.
+// plan is what a push will do.
 type plan struct {
 	added, changed []localFile
 	removed        []string
-	kept           []string          // only on the server; the folder had them at the last push or pull
+	kept           []string          // only on the server, but in the folder at the last push or pull
 	left           []string          // changed or removed by others, and not changed here
 	others         []string          // added by others
-	known          map[string]string // SHA-256 by path of what folder and app have in common afterwards
+	known          map[string]string // SHA-256 by path of the files that folder and app have in common afterwards
 	unchanged      int
 }
 
-// has reports whether the app has a file that the folder does not have.
+// has reports whether the app has a file that is not in the folder.
 func (t plan) has(path string) bool {
 	return slices.Contains(t.removed, path) || slices.Contains(t.kept, path) || slices.Contains(t.others, path)
 }
 
 func (t plan) empty() bool { return len(t.added)+len(t.changed)+len(t.removed) == 0 }
 
-// planNew returns the plan for an app that is to be made. Its error names the files that the server
-// would refuse.
+// planNew returns the plan for an app that will be created. Its error names the files that the
+// server would refuse.
 func (p *push) planNew(ctx context.Context) (plan, error) {
 	var limits struct {
 		Files struct {
@@ -100,10 +100,11 @@ func (p *push) planNew(ctx context.Context) (plan, error) {
 	return p.plan(c, nil)
 }
 
-// plan returns what makes an app like the folder, without what others have changed since the last
-// push or pull. published is the plan for the published app if c is a draft that an earlier push
-// has begun, which may already have what that one has sent, and nil otherwise. Its error names the
-// files that the server would refuse and those that were changed on both sides.
+// plan returns the changes that make an app equal to the folder, without undoing what others have
+// changed since the last push or pull. published is nil, unless c is a draft that an earlier push
+// has begun: it is then the plan for the published app, and the draft may already have files of
+// that push. The error names the files that the server would refuse and those that were changed on
+// both sides.
 func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 	missing, differs := map[string]bool{}, map[string]bool{}
 	for _, path := range c.Missing {
@@ -161,7 +162,7 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 		switch {
 		case p.folder.ignores(path):
 		case published != nil && !published.has(path) && slices.Contains(p.folder.state.Sent, digest):
-			// an earlier push has sent it, and nobody has published it
+			// an earlier push has sent it, and it was not published
 			todo.removed = append(todo.removed, path)
 		case p.Delete && (p.Force || same):
 			todo.removed = append(todo.removed, path)
@@ -179,7 +180,7 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 }
 
 // refusals returns the error for files that the server would refuse and for those that were changed
-// on both sides, nil for none.
+// on both sides, or nil.
 func refusals(wrong, both *problems) error {
 	const refused = "nothing was sent, as the server would refuse these files"
 	if len(both.all) == 0 {
@@ -193,7 +194,7 @@ func refusals(wrong, both *problems) error {
 	return errs.New(errs.Invalid, "%s\n%s", wrong.text(refused), text)
 }
 
-// first refuses the first push of a folder to an app that has other files.
+// first refuses the first push of a folder to an app with other files.
 func (p *push) first(c comparison) error {
 	extra := slices.ContainsFunc(c.Extra, func(path string) bool { return !p.folder.ignores(path) })
 	if p.folder.state.App != "" || p.Force || len(c.Differs) == 0 && !extra {

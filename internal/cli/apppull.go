@@ -43,8 +43,8 @@ type pull struct {
 type serverFile struct {
 	Path   string  `json:"path"`
 	Size   int64   `json:"size"`
-	SHA256 *string `json:"sha256"` // nil for a file that was written before digests were kept
-	part   string  // name of the temporary file in the folder
+	SHA256 *string `json:"sha256"` // nil for a file from before digests were stored
+	part   string  // name of its temporary file in the folder
 }
 
 // pulled is the result of a pull.
@@ -75,8 +75,8 @@ func (r pulled) text() string {
 	)
 }
 
-// Run reads all that has changed into temporary files and renames them at the end, so that a pull
-// that fails changes nothing.
+// Run reads all changed files into temporary files and renames them at the end, so that a pull that
+// fails changes nothing.
 func (p *appPullCommand) Run(ctx context.Context, a *appCommands, t terminal) error {
 	_, missing := os.Stat(p.Folder)
 	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
@@ -94,7 +94,7 @@ func (p *appPullCommand) Run(ctx context.Context, a *appCommands, t terminal) er
 	run.out.flush()
 	if err != nil {
 		if missing != nil {
-			_ = os.Remove(p.Folder) // unless something is in it
+			_ = os.Remove(p.Folder) // fails if it is not empty
 		}
 		return stopped(ctx, err, "nothing was written")
 	}
@@ -157,7 +157,7 @@ func (p *pull) files(ctx context.Context, app string) ([]*serverFile, error) {
 		if err := p.call(ctx, http.MethodGet, hal.Href("apps", app, "contents")+"?"+query, nil, &page); err != nil {
 			return nil, err
 		}
-		next, err := url.Parse(page.Links.Next.Href) // of which the address does not count
+		next, err := url.Parse(page.Links.Next.Href) // without its host
 		if err != nil || next.RawQuery == query {
 			return nil, errs.New(errs.Unavailable, "%s answered a list without end", p.Server)
 		}
@@ -171,12 +171,12 @@ func (p *pull) files(ctx context.Context, app string) ([]*serverFile, error) {
 	return all, nil
 }
 
-// pullPlan is what a pull does.
+// pullPlan is what a pull will do.
 type pullPlan struct {
 	added, changed []*serverFile
 	removed, kept  []string
-	mine           []string // changed here alone
-	// SHA-256 by path of the files that are kept, not changed here, and no longer in the app
+	mine           []string // changed only here
+	// SHA-256 by path of files that are kept, unchanged here, and no longer in the app
 	gone      map[string]string
 	unchanged int
 }
@@ -195,8 +195,8 @@ func (t pullPlan) result(tenant, app string) pulled {
 	}
 }
 
-// plan returns what makes the folder like the app. Its error names the files that no folder can
-// hold, or those that were changed here.
+// plan returns the changes that make the folder equal to the app. Its error names the files that a
+// folder cannot contain, or those that were changed here.
 func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	wrong, mine, there := &problems{}, &problems{}, map[string]bool{}
 	todo.gone = map[string]string{}
@@ -234,7 +234,7 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 		}
 		here := localFile{path: name}
 		switch err := p.folder.digestOne(&here); {
-		case err != nil: // is gone
+		case err != nil: // it does not exist
 		case p.Delete && (here.sha256 == was || p.Force):
 			todo.removed = append(todo.removed, name)
 		default:
@@ -259,7 +259,7 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	return todo, nil
 }
 
-// unfit returns why a file of an app cannot be written to the folder, "" if it can.
+// unfit returns why a file of an app cannot be written to the folder, or "".
 func (p *pull) unfit(name string) string {
 	if err := libraries.ValidPath(name); err != nil {
 		return errs.MessageOf(err)
@@ -274,7 +274,7 @@ func (p *pull) unfit(name string) string {
 	}
 	info, err := p.folder.Lstat(filepath.FromSlash(name))
 	switch {
-	case err != nil: // there is none
+	case err != nil: // it does not exist
 		return ""
 	case info.IsDir():
 		return "is a folder here"
@@ -284,11 +284,11 @@ func (p *pull) unfit(name string) string {
 	return ""
 }
 
-// pulling is the folder of the temporary files, in the folder. A pull that was killed leaves it to
-// the next one.
+// pulling is the folder of temporary files, in the folder. The next pull removes it if a pull was
+// killed.
 const pulling = ownFiles + "pull"
 
-// fetch reads the files of a plan into temporary ones.
+// fetch downloads the files of a plan to temporary files.
 func (p *pull) fetch(ctx context.Context, app string, todo *pullPlan) (err error) {
 	all := slices.Concat(todo.added, todo.changed)
 	if len(all) == 0 {
@@ -313,7 +313,7 @@ func (p *pull) fetch(ctx context.Context, app string, todo *pullPlan) (err error
 	})
 }
 
-// download reads one file into its temporary file.
+// download downloads a file to its temporary file.
 func (p *pull) download(ctx context.Context, app string, f *serverFile) error {
 	res, err := p.send(ctx, outgoing{method: http.MethodGet, path: contentOf(app, f.Path)})
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusNotFound {
@@ -340,8 +340,8 @@ func (p *pull) download(ctx context.Context, app string, f *serverFile) error {
 	return nil
 }
 
-// finish renames the temporary files, removes the files that the app no longer has, and stores what
-// the folder has.
+// finish renames the temporary files, removes the files that the app no longer has, and saves the
+// state of the folder.
 func (p *pull) finish(tenant, app string, all []*serverFile, todo pullPlan) error {
 	failed := func(name string, err error) error {
 		return errs.Wrap(

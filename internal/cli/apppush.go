@@ -42,12 +42,12 @@ type push struct {
 	local  []localFile // ordered by path
 	out    *outcome
 	shown  *progress
-	page   string // path of the page that viewers see first, as far as the folder shows
-	noPage bool   // neither the folder nor the app has it
+	page   string // path of the first page for viewers, according to the folder
+	noPage bool   // neither the folder nor the app has the page
 }
 
-// Run sends what has changed to the draft of the app and publishes it, so that viewers never see a
-// half of it. A push that ends early leaves the draft open, and the next one goes on with it.
+// Run uploads the changes to the draft of the app and publishes it, so that viewers never see a
+// part of them. A push that ends early leaves the draft open, and the next one continues with it.
 func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) error {
 	f, err := openFolder(p.Folder, stateFile)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *push) dryRun(todo plan, c comparison) (pushed, error) {
 	return result, p.show(result)
 }
 
-// deploy deploys the app as it is published.
+// deploy deploys the published app.
 func (p *push) deploy(ctx context.Context, result *pushed) error {
 	p.shown.begin("deploying", 0)
 	var answer struct{ Deployed *runs }
@@ -184,14 +184,14 @@ func (p *push) deploy(ctx context.Context, result *pushed) error {
 	return nil
 }
 
-// findPage sets noPage unless the folder or the app has the page that viewers see first.
+// findPage sets noPage unless the folder or the app has the first page for viewers.
 func (p *push) findPage(c comparison) {
 	p.noPage = !slices.Contains(c.Extra, p.page) && !slices.ContainsFunc(p.local, func(f localFile) bool {
 		return f.path == p.page
 	})
 }
 
-// elsewhere returns, as it stands behind a sentence, where the page that viewers see first may be.
+// elsewhere returns where the first page for viewers may be, as the end of a sentence.
 func (p *push) elsewhere() string {
 	for _, file := range p.local {
 		if folder, ok := strings.CutSuffix(file.path, "/"+p.page); ok {
@@ -201,8 +201,8 @@ func (p *push) elsewhere() string {
 	return " unless the app names another page as its entryPoint."
 }
 
-// checkManifest refuses a manifest that the server could not read, which would close the app to all
-// viewers.
+// checkManifest refuses a manifest that the server cannot read, with which the app would be closed
+// to all viewers.
 func (p *push) checkManifest() error {
 	p.page = "index.html"
 	for _, name := range manifest.Files() {
@@ -227,7 +227,7 @@ func (p *push) checkManifest() error {
 			)
 		}
 		p.page = cmp.Or(m.EntryPoint, p.page)
-		return nil // the first one counts
+		return nil // only the first one is used
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (p *push) checkManifest() error {
 // newType is the type of a new app unless --type names another one.
 const newType = "report"
 
-// create makes a new app, whose id is in the state of the folder from then on.
+// create creates a new app and stores its id in the state of the folder.
 func (p *push) create(ctx context.Context) (string, error) {
 	name := p.Name
 	if name == "" {
@@ -252,7 +252,7 @@ func (p *push) create(ctx context.Context) (string, error) {
 	var app struct{ Tenant, ID string }
 	err := p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusConflict && p.Slug == "" {
-		// another app has the slug
+		// the slug is taken
 		delete(body, "slug")
 		err = p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
 	}
@@ -279,8 +279,8 @@ func (p *push) updateState(tenant, app string, change func(*state)) error {
 	return p.folder.saveState(s)
 }
 
-// saveSynced stores what the folder and the published app have in common, and the draft that pushes
-// have begun.
+// saveSynced saves which files the folder and the published app have in common, and the draft that
+// pushes have begun.
 func (p *push) saveSynced(c comparison, draft string, todo plan) error {
 	return p.updateState(c.Tenant, c.ID, func(s *state) {
 		s.Draft, s.Files = draft, todo.known

@@ -11,10 +11,10 @@ import (
 type pushed struct {
 	Tenant    string  `json:"tenant"`
 	App       string  `json:"app"`
-	URL       string  `json:"url"`   // of the page of the app, or of the draft that was pushed into
-	Draft     *string `json:"draft"` // that is open
+	URL       string  `json:"url"`   // of the page of the app, or of the draft with the changes
+	Draft     *string `json:"draft"` // the open draft
 	Published bool    `json:"published"`
-	// what the app runs since it was published or deployed; null for a push that did neither
+	// what the app runs since it was published or deployed; null if neither was done
 	Deployed  *runs    `json:"deployed"`
 	DryRun    bool     `json:"dryRun"`
 	New       []string `json:"new"`
@@ -23,12 +23,11 @@ type pushed struct {
 	Kept      []string `json:"onlyOnServer"`
 	Left      []string `json:"changedOnServer"`
 	Others    []string `json:"addedOnServer"`
-	Ignored   []string `json:"ignored"` // of the folder
+	Ignored   []string `json:"ignored"` // in the folder
 	Unchanged int      `json:"unchanged"`
 }
 
-// result returns the result of a plan; viewed is the id of the app or draft whose page is to be
-// looked at.
+// result returns the result of a plan. viewed is the id of the app or draft whose page is shown.
 func (p *push) result(todo plan, c comparison, draft *string, viewed string) (pushed, error) {
 	server, err := p.address()
 	if err != nil {
@@ -107,7 +106,7 @@ func (r pushed) text(p *push) string {
 	return b.String()
 }
 
-// runs is the server's answer to a deploy.
+// runs is the answer of the server to a deploy.
 type runs struct {
 	Routes []struct {
 		Area    string   `json:"area"`
@@ -116,7 +115,7 @@ type runs struct {
 		Methods []string `json:"methods"`
 	} `json:"routes"`
 	Agents     []string `json:"agents"`     // names
-	Migrations []string `json:"migrations"` // that were applied
+	Migrations []string `json:"migrations"` // applied ones
 	Warnings   []string `json:"warnings"`
 }
 

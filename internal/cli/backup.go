@@ -13,7 +13,7 @@ type backupCommand struct {
 	File string `arg:"" help:"File to write, which must not exist; - is the output." placeholder:"FILE"`
 }
 
-// Run copies the files of an embedded server, which may run meanwhile.
+// Run copies the files of an embedded server, which may be running.
 func (b *backupCommand) Run(ctx context.Context, t terminal) error {
 	files, err := engines.Files(b.url(), b.Workspaces)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
-// writers write the colors k-<writer>-<n>, n = 0, 1, 2…, until stop.
+// writers write the colors k-<writer>-<n>, n = 0, 1, 2…, until they are stopped.
 type writers struct {
 	acknowledged [4]atomic.Int64
 	stop         func()
@@ -58,7 +58,7 @@ func (w *writers) await(n int64) {
 	}
 }
 
-// counts returns how many colors of each writer have been acknowledged.
+// counts returns the number of acknowledged colors of each writer.
 func (w *writers) counts() (all [4]int) {
 	for i := range all {
 		all[i] = int(w.acknowledged[i].Load())
@@ -66,8 +66,8 @@ func (w *writers) counts() (all [4]int) {
 	return all
 }
 
-// TestBackup: a backup beside writers has all that was acknowledged before it began, and no write
-// without the one before it.
+// TestBackup: a backup beside writers has all writes that were acknowledged before it began, and no
+// write without the previous ones.
 func TestBackup(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	t.Run("sqlite", func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestBackup(t *testing.T) {
 		before := w.counts()
 		text := done(t, "", "backup", "--data="+data, file)
 		is.True(strings.Contains(text, "keep "+filepath.Join(data, "secret.key")))
-		w.await(1) // nobody has been shut out
+		w.await(1) // no writer was blocked
 		w.stop()
 		info, err := os.Stat(file)
 		is.NoErr(err)
@@ -115,7 +115,7 @@ func TestBackup(t *testing.T) {
 	})
 }
 
-// checkBackup checks the colors of a server that was restored.
+// checkBackup checks the colors of a restored server.
 func checkBackup(t *testing.T, s *server, before, after [4]int) {
 	t.Helper()
 	is := is.New(t)
@@ -130,7 +130,7 @@ func checkBackup(t *testing.T, s *server, before, after [4]int) {
 		}
 	}
 	for key := range colors {
-		is.True(!strings.HasPrefix(key, "k-")) // none behind a gap
+		is.True(!strings.HasPrefix(key, "k-")) // none after a gap
 	}
 }
 
@@ -145,7 +145,7 @@ func postgresTool(t *testing.T, name string, args ...string) {
 	}
 }
 
-// postgresDatabase makes an empty database and returns its URL.
+// postgresDatabase creates an empty database and returns its URL.
 func postgresDatabase(t *testing.T, name string) string {
 	t.Helper()
 	is := is.New(t)

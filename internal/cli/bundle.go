@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// bundleCommands move bundles between files and a running server.
+// bundleCommands transfer bundles between files and a running server.
 type bundleCommands struct {
 	client
 
@@ -51,7 +51,7 @@ func (n tally) String() string {
 	)
 }
 
-// counts is the server's answer to an import.
+// counts is the answer of the server to an import.
 type counts struct {
 	tally
 	Warnings []foreign         `json:"warnings"`
@@ -64,7 +64,7 @@ type counts struct {
 	} `json:"changes"`
 }
 
-// open returns the archive and its size, -1 when it is not known yet.
+// open returns the archive and its size, -1 if it is not known.
 func (a importFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64, error) {
 	if a.File == "-" {
 		return stream(ctx, func() (io.ReadCloser, error) { return io.NopCloser(t.in), nil }), -1, nil
@@ -89,8 +89,8 @@ func (a importFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64
 	return f, info.Size(), err
 }
 
-// stream returns what open's result reads, until ctx ends. Opening and reading a pipe may wait for
-// its writer for any time.
+// stream returns a reader of open's result that ends with ctx. Opening and reading a pipe may wait
+// for its writer for any time.
 func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
@@ -155,7 +155,7 @@ func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
 	return err
 }
 
-// upload is the archive that is being sent.
+// upload is an archive that is being sent.
 type upload struct {
 	io.Reader
 	left     int64 // negative if unknown
@@ -173,7 +173,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text returns the counts as text, a line for each type.
+// text returns the counts as text, one line for each type.
 func (c counts) text() string {
 	var out bytes.Buffer
 	for _, kind := range slices.Sorted(maps.Keys(c.ByType)) {

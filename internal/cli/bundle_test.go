@@ -13,7 +13,7 @@ import (
 // shipped is a server with a bundle of one report, which needs one dataset.
 type shipped struct {
 	*server
-	flags           []string // of the client
+	flags           []string // of the client commands
 	dataset, report string
 }
 
@@ -60,7 +60,7 @@ func TestBundleThereAndBack(t *testing.T) {
 		"report         1 created, 0 updated, 0 unchanged, 0 skipped, 0 deleted\n" +
 		"total          1 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"
 	is.Equal(done(t, "", s.bundle("diff", file)...), added+counts)
-	is.Equal(done(t, same, s.bundle("diff", "-")...), added+counts) // it changed nothing
+	is.Equal(done(t, same, s.bundle("diff", "-")...), added+counts) // the diff changed nothing
 	is.Equal(done(t, same, s.bundle("import", "-")...), "dataset        0 created, 0 updated, 1 skipped, 0 deleted\n"+
 		"report         1 created, 0 updated, 0 skipped, 0 deleted\n"+
 		"total          1 created, 0 updated, 1 skipped, 0 deleted\n")
@@ -70,8 +70,7 @@ func TestBundleThereAndBack(t *testing.T) {
 			"total          0 created, 2 updated, 0 skipped, 0 deleted\n")
 }
 
-// TestBundleDiff tells what an import would overwrite with something else from what it would leave
-// as it is.
+// TestBundleDiff: a diff distinguishes what an import would change from what it would not.
 func TestBundleDiff(t *testing.T) {
 	is, s := is.New(t), ship(t)
 	file := filepath.Join(t.TempDir(), "sales.tgz")
@@ -111,8 +110,8 @@ func TestBundleDiff(t *testing.T) {
 	})
 }
 
-// TestBundleExportFile: an export leaves other files as they are, whatever they are called, and
-// answers valid JSON.
+// TestBundleExportFile: an export does not change other files, whatever their names are, and prints
+// valid JSON.
 func TestBundleExportFile(t *testing.T) {
 	is, s, dir := is.New(t), ship(t), t.TempDir()
 	file, mine := filepath.Join(dir, "s\x01\"\u2028.tgz"), filepath.Join(dir, "mine")
@@ -134,7 +133,7 @@ func TestBundleExportFile(t *testing.T) {
 	info, err := os.Stat(file)
 	is.NoErr(err)
 	is.Equal(answer.Bytes, info.Size())
-	text, err := os.ReadFile(file + ".part") // through the link
+	text, err := os.ReadFile(file + ".part") // the link was followed
 	is.NoErr(err)
 	is.Equal(string(text), "mine")
 
@@ -145,7 +144,7 @@ func TestBundleExportFile(t *testing.T) {
 	}
 }
 
-// TestBundleDiffStops: what cannot be imported ends a diff, which says so.
+// TestBundleDiffStops: an archive that cannot be imported ends a diff with an error.
 func TestBundleDiffStops(t *testing.T) {
 	is, s := is.New(t), ship(t)
 	file, token := filepath.Join(t.TempDir(), "sales.tgz"), strings.TrimPrefix(s.flags[1], "--token=")
@@ -172,7 +171,7 @@ func TestBundleDiffStops(t *testing.T) {
 	))
 }
 
-// TestClientHelp shows what a client takes, and nothing of the server's.
+// TestClientHelp: the help of a client command lists its flags, and none of the server's.
 func TestClientHelp(t *testing.T) {
 	for _, args := range []string{
 		"bundle", "bundle export", "bundle import", "bundle diff", "app", "app push", "app pull", "version",

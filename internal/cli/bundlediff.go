@@ -15,7 +15,7 @@ type bundleDiffCommand struct {
 	importFlags
 }
 
-// Run fails as the import would, and adds that the rest was not compared.
+// Run returns the errors of an import, and adds that the rest was not compared.
 func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	raw, c, err := d.send(ctx, b, t, url.Values{"dryRun": {"true"}, "changes": {"true"}})
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.code == http.StatusConflict {
@@ -34,8 +34,8 @@ func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t termin
 	return b.answer(t, raw, text)
 }
 
-// diff is a line for each row that would change: + is new, ~ is overwritten with something else, -
-// is removed.
+// diff returns a line for each row that would change: + is new, ~ is overwritten by a different
+// one, - is removed.
 func (c counts) diff() string {
 	var out bytes.Buffer
 	for _, change := range c.Changes {

@@ -18,8 +18,8 @@ type bundleExportCommand struct {
 	Bundle string `required:"" help:"Id or slug of the bundle." placeholder:"BUNDLE"`
 }
 
-// Run downloads to a file beside the wanted one and renames it at the end, so that half an archive
-// never has its name.
+// Run downloads to a temporary file and renames it at the end, so that an incomplete archive never
+// has the name.
 func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	if err := e.check(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 	return b.answer(t, raw, fmt.Sprintf("Wrote %s (%d bytes).", e.File, n))
 }
 
-// download writes what the server answers, and returns its size.
+// download writes the answer of the server, and returns its size.
 func (e *bundleExportCommand) download(ctx context.Context, b *bundleCommands, t terminal) (int64, error) {
 	shown := t.progress()
 	defer shown.finish()
@@ -58,11 +58,11 @@ func (e *bundleExportCommand) download(ctx context.Context, b *bundleCommands, t
 	return e.save(body)
 }
 
-// check refuses to replace what is no file.
+// check refuses to replace anything but a regular file.
 func (e *bundleExportCommand) check() error {
 	info, err := os.Stat(e.File)
 	switch {
-	case e.File == "-" || err != nil || info.Mode().IsRegular(): // what does not exist is made
+	case e.File == "-" || err != nil || info.Mode().IsRegular(): // a missing file is created
 		return nil
 	case info.IsDir():
 		return errs.New(errs.Invalid, "cannot write %s: it is a folder", e.File)
@@ -72,7 +72,7 @@ func (e *bundleExportCommand) check() error {
 
 // save writes the file and returns its size.
 func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
-	f, err := os.CreateTemp(filepath.Dir(e.File), ".bundle-*.part") // a name that nothing has
+	f, err := os.CreateTemp(filepath.Dir(e.File), ".bundle-*.part") // a name that is not in use
 	if err != nil {
 		return 0, errs.Wrap(errs.Invalid, err, "cannot write %s: %v", e.File, err)
 	}

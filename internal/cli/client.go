@@ -16,18 +16,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// client calls a running server.
+// client sends requests to a running server.
 type client struct {
 	Server string `env:"TENANTCONTENT_SERVER" default:"http://127.0.0.1:8080" help:"URL of the server." placeholder:"URL"`
 	Token  string `env:"TENANTCONTENT_TOKEN" help:"API token or session. Better set in the environment." placeholder:"TOKEN"`
 	JSON   bool   `name:"json" help:"Print the answer as JSON, for scripts."`
 }
 
-// atOnce is how many requests a command makes at once.
+// atOnce is the most concurrent requests of a command.
 const atOnce = 4
 
-// connections are those of all requests of a command. A redirect is not followed: a token goes to
-// no other address than the one that it was given for.
+// connections is the HTTP client for all requests of a command. It does not follow redirects, so
+// that a token is only sent to the address for which it was given.
 var connections = &http.Client{
 	Transport:     pooled(),
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -42,7 +42,7 @@ func pooled() *http.Transport {
 // outgoing is a request to make.
 type outgoing struct {
 	method, path string
-	body         io.Reader // nil for none
+	body         io.Reader // or nil
 	size         int64     // of body in bytes; -1 if it is unknown
 	contentType  string    // of body
 }
@@ -63,8 +63,8 @@ func (c client) address() (string, error) {
 	return strings.TrimRight(c.Server, "/"), nil
 }
 
-// send makes a request and returns the answer when it is 2xx. An answer that is not becomes an
-// error with the server's message.
+// send sends a request and returns a 2xx response. Other responses become errors with the message
+// of the server.
 func (c client) send(ctx context.Context, o outgoing) (*http.Response, error) {
 	if c.Token == "" {
 		return nil, errs.New(
@@ -124,11 +124,11 @@ func (c client) refused(res *http.Response) error {
 	return &refusal{res.StatusCode, text, string(problem.Message)}
 }
 
-// tries is how often a request is made that the server has no room for at the moment.
+// tries is the most times that a request is sent while the server is busy.
 const tries = 5
 
-// call makes a request with a JSON body, nil for none, and decodes the answer, unless into is nil.
-// It tries again when the server has no room.
+// call sends a request with a JSON body, if body is not nil, and decodes the answer into into, if
+// that is not nil. It tries again if the server is busy.
 func (c client) call(ctx context.Context, method, path string, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -148,7 +148,7 @@ func (c client) call(ctx context.Context, method, path string, body, into any) e
 		}
 		defer func() { _ = res.Body.Close() }()
 		if into == nil {
-			_, err := io.Copy(io.Discard, res.Body) // so that the connection is used again
+			_, err := io.Copy(io.Discard, res.Body) // so that the connection can be reused
 			return err
 		}
 		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
@@ -159,7 +159,7 @@ func (c client) call(ctx context.Context, method, path string, body, into any) e
 	})
 }
 
-// again calls do until the server has room for its request, a few times at most.
+// again calls do until the server is not busy, at most a few times.
 func again(ctx context.Context, do func() error) error {
 	for n := 1; ; n++ {
 		err := do()
@@ -176,8 +176,8 @@ func again(ctx context.Context, do func() error) error {
 	}
 }
 
-// whole is the body of a response. Its error for a body that ends early refers to the server's log,
-// as a response that has begun cannot report an error.
+// whole is the body of a response. If the body ends early, its error refers to the server's log,
+// because a response that has begun cannot report an error.
 type whole struct {
 	io.ReadCloser
 	request string // X-Request-Id
@@ -198,7 +198,7 @@ func (w *whole) Read(p []byte) (int, error) {
 type refusal struct {
 	code    int // HTTP status
 	text    string
-	message string // that the server has sent, harmless for terminals; "" if it has sent none
+	message string // message of the server, safe for terminals, or ""
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -208,7 +208,7 @@ func (c client) answer(t terminal, raw []byte, text string) error {
 	if !c.JSON {
 		return say(t, "%s", text)
 	}
-	var compact bytes.Buffer // so that control characters are in its texts alone, where JSON has escapes for them
+	var compact bytes.Buffer // so that control characters are only in strings, in which JSON escapes them
 	if err := json.Compact(&compact, raw); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (f *foreign) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// harmless escapes the characters that control a terminal, also line ends, and those that change
+// harmless escapes characters that control a terminal, including line ends, and those that change
 // the direction of text, as JSON does.
 func harmless(s string) string {
 	var b strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// answering is a server that returns the same answer to all.
+// answering starts a server that gives the same answer to all requests.
 func answering(t *testing.T, answer http.HandlerFunc) (flags []string) {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -21,7 +21,7 @@ func answering(t *testing.T, answer http.HandlerFunc) (flags []string) {
 	return []string{"--server=" + s.URL, "--token=x"}
 }
 
-// TestAnswerCut: what ends in the middle leaves no file, and says where the reason is.
+// TestAnswerCut: an answer that is cut off leaves no file, and the error tells where the reason is.
 func TestAnswerCut(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	flags := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func TestAnswerCut(t *testing.T) {
 	is.Equal(len(left), 0)
 }
 
-// TestHarmless: whatever a server or an archive says, it is shown and not obeyed.
+// TestHarmless: control characters from a server or an archive are escaped.
 func TestHarmless(t *testing.T) {
 	const evil = "a\x1b]0;pwned\a\x1b[31m\r\n\x7f\u009b1m\u202eb"
 	const shown = `a\u001b]0;pwned\u0007\u001b[31m\u000d\u000a\u007f\u009b1m\u202eb`

@@ -1,5 +1,5 @@
-// Package cli is the command line of the server: each command makes a tenantcontent.Config of flags
-// and environment, or calls a running server, without rules of its own.
+// Package cli implements the command line of the server. Each command builds a tenantcontent.Config
+// from flags and environment, or calls a running server. The package has no rules about content.
 package cli
 
 import (
@@ -12,8 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// commands is the command line; kong reads the tags. Each command has the flags that it uses and no
-// other.
+// commands is the command line; kong reads the tags. Each command has only the flags that it uses.
 type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server (the default command)."`
 	Migrate migrateCommand `cmd:"" help:"Make the database, or bring it up to this version."`
@@ -53,9 +52,10 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// Run runs the command of args until it ends or ctx does, and returns the exit code. 0 is success,
-// 2 a bad configuration or command line, 130 the end by Ctrl-C, 1 any other failure; a failure is
-// one line on stderr. A program that calls it begins with javascript.Child.
+// Run runs the command in args until it ends or ctx does, and returns the exit code: 0 for success,
+// 2 for a bad configuration or command line, 130 for the end by Ctrl-C, and 1 for any other
+// failure. It prints a failure in one line to stderr. A program that calls it must first call
+// javascript.Child.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1
@@ -97,7 +97,7 @@ func report(stderr io.Writer, err error, code int) int {
 	if text == "" {
 		text = err.Error()
 	} else if c := errs.CodeOf(err); c == errs.Unavailable || c == errs.Unconfirmed || c == errs.Full {
-		text = err.Error() // with the cause, which is no secret here
+		text = err.Error() // with the cause, which is not a secret here
 	}
 	_, _ = fmt.Fprintln(stderr, "tenantcontent:", text)
 	return code

@@ -8,14 +8,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCommand prints the script of a shell, which calls this program for the words: see
-// complete.
+// completionCommand prints the completion script of a shell. The script calls this program for the
+// words: see complete.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// completing is the first argument of a call by the script. The words so far follow, the unfinished
-// one last.
+// completing is the first argument of a call by the script. The words of the command line follow,
+// the incomplete one last.
 const completing = "__complete"
 
 var scripts = map[string]string{
@@ -44,15 +44,15 @@ complete -c tenantcontent -a '(__tenantcontent_complete)'`,
 
 func (c *completionCommand) Run(t terminal) error { return say(t, "%s", scripts[c.Shell]) }
 
-// complete prints the completions of the last word, a line each, and none for arguments such as
-// names of files.
+// complete prints the completions of the last word, one on each line. It prints none for arguments
+// such as names of files.
 func complete(model *kong.Application, words []string, out io.Writer) {
 	node, value := model.Node, (*kong.Flag)(nil)
 	position, last := 0, ""
 	if len(words) > 0 {
 		words, last = words[:len(words)-1], words[len(words)-1]
 	}
-	if last == "=" { // bash splits --flag= in two
+	if last == "=" { // bash splits --flag=
 		last = ""
 	}
 	for _, word := range words {

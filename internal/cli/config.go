@@ -61,7 +61,7 @@ type config struct {
 	MaxArchiveRatio   count    `env:"TENANTCONTENT_MAX_ARCHIVE_RATIO" default:"200" help:"How many times as many bytes an archive may have when it is unpacked." placeholder:"TIMES"`
 }
 
-// library turns the settings into the library's. Errors: errs.Invalid naming the flag.
+// library returns the configuration of the library. It returns errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
 	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin,
 		MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload),
@@ -100,13 +100,12 @@ func (c *config) library() (tenantcontent.Config, error) {
 	return lib, err
 }
 
-// drivers returns the ways to log in beside local passwords.
+// drivers returns the drivers for logins other than with local passwords.
 func drivers() []domains.Driver {
 	return []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
 }
 
-// models returns the provider of language models, nil for none. Errors: errs.Invalid naming the
-// flag.
+// models returns the provider of language models, or nil. It returns errs.Invalid naming the flag.
 func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 	if c.AIURL == "" {
 		if c.AIKey != "" || c.AIModels != "" || c.AIImageModel != "" {
@@ -132,7 +131,7 @@ func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 	return p, nil
 }
 
-// skills returns what assistants can do beside the ready skills.
+// skills returns the skills of assistants in addition to the built-in ones.
 func (c *config) skills(lib tenantcontent.Config) []conversation.Skill {
 	if c.MCP == "off" {
 		return nil
@@ -144,13 +143,13 @@ func (c *config) skills(lib tenantcontent.Config) []conversation.Skill {
 	})}
 }
 
-// asFlag returns the sentence of an option, such as "URL: it must …", as that of its flag.
+// asFlag returns the sentence about an option, such as "URL: it must …", for its flag.
 func asFlag(sentence string) string {
 	option, rest, _ := strings.Cut(sentence, ":")
 	return strings.ToLower(option) + ":" + rest
 }
 
-// mail returns what sends e-mails, nil for nothing.
+// mail returns the sender of e-mails, or nil.
 func (c *config) mail() (messages.Sender, error) {
 	if c.SMTPURL == "" {
 		return nil, nil
@@ -172,10 +171,10 @@ type logging struct {
 	LogLevel  string `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error." placeholder:"LEVEL"`
 }
 
-// logger returns the log on a stream.
+// logger returns a logger that writes to a stream.
 func (l *logging) logger(to io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(l.LogLevel)) // kong has checked it
+	_ = level.UnmarshalText([]byte(l.LogLevel)) // kong has validated it
 	o := &slog.HandlerOptions{Level: level}
 	if l.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(to, o))
@@ -183,7 +182,7 @@ func (l *logging) logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, o))
 }
 
-// networks reads the networks of a flag. A single address is a network, too.
+// networks parses the networks of a flag. A single address is a network, too.
 func networks(flag, text string) ([]netip.Prefix, error) {
 	all := []netip.Prefix{}
 	if text == "none" {
@@ -207,7 +206,8 @@ func networks(flag, text string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// reachable turns an address to listen on into one to call: every interface is localhost.
+// reachable returns the address to connect to for an address to listen on: localhost for all
+// interfaces.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -23,11 +23,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// secret stands where a password or key is; no output may have it.
+// secret is used for passwords and keys; output must not contain it.
 const secret = "s3cr3t-XyZZy-w0rd"
 
-// fails runs a command that has to fail with one line, on stderr, that shows no secret and says
-// what.
+// fails runs a command that must fail with one line on stderr that contains says and no secret.
 func fails(t *testing.T, code int, says, stdin string, args ...string) {
 	t.Helper()
 	is := is.New(t)
@@ -136,7 +135,7 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
-// parsed returns what flags and environment make of the library's configuration.
+// parsed returns the library's configuration for flags and environment.
 func parsed(t *testing.T, args ...string) tenantcontent.Config {
 	t.Helper()
 	is := is.New(t)
@@ -150,7 +149,8 @@ func parsed(t *testing.T, args ...string) tenantcontent.Config {
 	return lib
 }
 
-// TestArchiveLimits: without a setting they are the library's own, and each setting reaches it.
+// TestArchiveLimits: without settings the limits are those of the library, and each setting is
+// passed to it.
 func TestArchiveLimits(t *testing.T) {
 	is := is.New(t)
 	lib := parsed(t)
@@ -166,7 +166,7 @@ func TestArchiveLimits(t *testing.T) {
 	is.Equal(lib.MaxArchive, int64(1))
 }
 
-// TestDenyNetworks: without a setting there are none beside the library's own.
+// TestDenyNetworks: without a setting only the library's defaults are denied.
 func TestDenyNetworks(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]string{
@@ -178,7 +178,7 @@ func TestDenyNetworks(t *testing.T) {
 	}
 }
 
-// TestAllowNetworks: the old name counts with the new one.
+// TestAllowNetworks: the old name of the setting is used together with the new one.
 func TestAllowNetworks(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]string{
@@ -190,7 +190,7 @@ func TestAllowNetworks(t *testing.T) {
 	}
 }
 
-// TestTrustedProxies: without a setting there are none; a single address is a network, too.
+// TestTrustedProxies: without a setting no proxy is trusted; a single address is a network, too.
 func TestTrustedProxies(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]string{
@@ -253,7 +253,7 @@ func TestTakenAddressLosesNoPassword(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	fails(t, 2, "cannot listen", "", "serve", "--listen="+l.Addr().String(), data)
 	s := serving(t, data)
-	is.True(strings.Contains(s.stdout.String(), "First start")) // it was not spent on the start that failed
+	is.True(strings.Contains(s.stdout.String(), "First start")) // the failed start did not use it up
 }
 
 func TestDataIsForItsOwnerAlone(t *testing.T) {
@@ -276,7 +276,7 @@ func TestDataIsForItsOwnerAlone(t *testing.T) {
 		}
 		return nil
 	}))
-	is.True(files >= 2) // the key and the database, and what belongs to it
+	is.True(files >= 2) // the key and the database with its files
 }
 
 // migrated returns a data folder with a migrated database and its key.
@@ -287,7 +287,7 @@ func migrated(t *testing.T) string {
 	return data
 }
 
-// TestOnlyServeAndMigrateMakeADatabase: the others say where they looked and leave nothing behind.
+// TestOnlyServeAndMigrateMakeADatabase: other commands name the missing file and create nothing.
 func TestOnlyServeAndMigrateMakeADatabase(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range []string{
@@ -311,7 +311,7 @@ func TestOnlyServeAndMigrateMakeADatabase(t *testing.T) {
 	fails(t, 2, "there is no secret key at "+data, "", "tenant", "add", "acme", "--data="+data)
 }
 
-// TestNeverMigrated: one line names the command to run, on both databases.
+// TestNeverMigrated: the error names the command to run, on both databases.
 func TestNeverMigrated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty.db")
 	is.New(t).NoErr(os.WriteFile(file, nil, 0o600))
@@ -323,7 +323,7 @@ func TestNeverMigrated(t *testing.T) {
 		onPostgres(t)...)...)
 }
 
-// TestSizes are read and printed alike.
+// TestSizes: sizes are parsed and printed in the same form.
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1":       1,
@@ -344,7 +344,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestHelpListsWhatACommandUses, with defaults, and nothing else.
+// TestHelpListsWhatACommandUses: the help lists exactly the flags of a command, with defaults.
 func TestHelpListsWhatACommandUses(t *testing.T) {
 	for command, c := range map[string]struct{ has, hasNot string }{
 		"serve": {
@@ -383,8 +383,8 @@ func TestHelpShowsNoSecret(t *testing.T) {
 	}
 }
 
-// TestAppOriginIsLogged when the server starts, with a warning for one that nothing serves on this
-// machine.
+// TestAppOriginIsLogged: the origin of apps is logged when the server starts, with a warning if
+// nothing serves it on this machine.
 func TestAppOriginIsLogged(t *testing.T) {
 	is := is.New(t)
 	const warning = "another scheme or port"
@@ -400,7 +400,7 @@ func TestAppOriginIsLogged(t *testing.T) {
 	}
 }
 
-// TestModels: without a URL there is no provider; with one, the names of models are those of the
+// TestModels: without a URL there is no provider. With a URL, the names of models are those of the
 // setting.
 func TestModels(t *testing.T) {
 	is := is.New(t)
@@ -426,7 +426,7 @@ func TestModels(t *testing.T) {
 	is.True(images)
 }
 
-// TestSkills: assistants have tools of MCP servers, unless the operator turns them off.
+// TestSkills: assistants have the tools of MCP servers, unless the operator disables them.
 func TestSkills(t *testing.T) {
 	is := is.New(t)
 	skills := func() []conversation.Skill {

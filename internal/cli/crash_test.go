@@ -42,7 +42,7 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 						key, color := fmt.Sprintf("k-%d-%d-%d", round, w, i), fmt.Sprintf("#%06x", i)
 						status, _, err := try("PUT", s.url+"/api/colors/"+key, token, `{"color":"`+color+`"}`)
 						if err != nil {
-							return // it is dead
+							return // it was killed
 						}
 						if status != http.StatusOK {
 							t.Errorf("PUT: %d", status)
@@ -58,7 +58,7 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 			s.kill()
 			writers.Wait()
 			s = spawn(t, flags...)
-			colors := s.palette(t, token) // the session lives on, too
+			colors := s.palette(t, token) // the session still exists
 			for key, color := range acknowledged {
 				if colors[key] != color {
 					t.Errorf("%s was acknowledged and is %q after the kill", key, colors[key])
@@ -72,7 +72,7 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 }
 
 func TestKilledImportLeavesNothing(t *testing.T) {
-	const many = 50_000 // an import that lasts
+	const many = 50_000 // an import that takes long
 	file := colorFile(many)
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), spawn(t, flags...)
@@ -87,12 +87,12 @@ func TestKilledImportLeavesNothing(t *testing.T) {
 		}()
 		time.Sleep(150 * time.Millisecond)
 		s.kill()
-		is.True(<-answered != nil) // it was in the middle
+		is.True(<-answered != nil) // it was interrupted
 		t.Logf("killed %s into the import", time.Since(began))
 
 		s = spawn(t, flags...)
 		is.Equal(s.palette(t, token), map[string]string{"import-000007": "#abcdef"})
-		// again, from the start
+		// again from the beginning
 		status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+id+`"}`)
 		is.Equal(status, http.StatusOK)
 		is.Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, many))
@@ -101,8 +101,8 @@ func TestKilledImportLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestKilledServerKeepsCalls: of the calls of webhooks, those that were recorded stay, and none is
-// there that was not made or twice. A stop loses none.
+// TestKilledServerKeepsCalls: recorded calls of webhooks are kept when the server is killed, and
+// none is recorded that was not made, or twice. A regular stop loses none.
 func TestKilledServerKeepsCalls(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), spawn(t, flags...)
@@ -142,11 +142,11 @@ func TestKilledServerKeepsCalls(t *testing.T) {
 		for range first {
 			is.True(send())
 		}
-		is.Equal(count(), first) // which are written now at the latest
+		is.Equal(count(), first) // they are written by now at the latest
 		for range first {
 			is.True(send())
 		}
-		time.Sleep(2 * time.Second) // they are written within one, though nobody reads them
+		time.Sleep(2 * time.Second) // they are written within a second, even without a reader
 		const last = 2 * first
 		var callers sync.WaitGroup
 		var sent, answered atomic.Int64
@@ -155,7 +155,7 @@ func TestKilledServerKeepsCalls(t *testing.T) {
 				for {
 					sent.Add(1)
 					if !send() {
-						return // it is dead
+						return // it was killed
 					}
 					answered.Add(1)
 				}

@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
-// spoilTable overwrites a page of a table, in the middle of it.
+// spoilTable overwrites a page in the middle of a table.
 func spoilTable(t *testing.T, file, table string) {
 	t.Helper()
 	is := is.New(t)
@@ -37,8 +37,8 @@ func spoilTable(t *testing.T, file, table string) {
 	is.NoErr(f.Close())
 }
 
-// TestDamagedDatabase: no server runs on it, its backup fails and is kept beside, and what can be
-// read is served again, with the right totals.
+// TestDamagedDatabase: a server does not start with it. Its backup fails, and a restore keeps it
+// beside the new one. The readable rows can be served again, with the right totals.
 func TestDamagedDatabase(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data, to := is.New(t), filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "to")
@@ -78,7 +78,7 @@ func TestDamagedDatabase(t *testing.T) {
 	is.True(strings.Contains(body, fmt.Sprintf(`"total":%d`, taken)))
 }
 
-// TestSalvageKeepsContentOfLostUsers: it passes to a superuser.
+// TestSalvageKeepsContentOfLostUsers: the content is assigned to a superuser.
 func TestSalvageKeepsContentOfLostUsers(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data, to := is.New(t), filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "to")
@@ -121,8 +121,8 @@ func TestSalvageKeepsContentOfLostUsers(t *testing.T) {
 	is.True(strings.Contains(body, `"total":60`))
 }
 
-// TestKilledRestore: no server begins empty beside what it has left, which is named; the next
-// restore ends it.
+// TestKilledRestore: a server does not create an empty database beside the files of a killed
+// restore, and names them. The next restore completes it.
 func TestKilledRestore(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data, to := is.New(t), filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "to")
@@ -156,13 +156,14 @@ func TestKilledRestore(t *testing.T) {
 	is.True(!there(left))
 }
 
-// TestMissingSecretKey: it is named where there are tenants, and none is made.
+// TestMissingSecretKey: a missing key is an error if the database has tenants, and no new one is
+// created.
 func TestMissingSecretKey(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
 	secret := filepath.Join(data, "secret.key")
 	done(t, "", "migrate", "--data="+data)
-	is.NoErr(os.Remove(secret)) // without tenants another one is made
+	is.NoErr(os.Remove(secret)) // without tenants a new one is created
 	is.Equal(serving(t, "--data="+data).stop(), 0)
 	is.NoErr(os.Remove(secret))
 	for _, command := range []string{"serve", "migrate"} {
@@ -173,8 +174,8 @@ func TestMissingSecretKey(t *testing.T) {
 	}
 }
 
-// TestOneServerOfAFile: a second one is refused, and names the first, until that has ended, also by
-// a kill.
+// TestOneServerOfAFile: a second server is refused, and names the first one, until that has ended
+// or was killed.
 func TestOneServerOfAFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
@@ -186,7 +187,7 @@ func TestOneServerOfAFile(t *testing.T) {
 	is.Equal(serving(t, data).stop(), 0)
 }
 
-// TestServesNoStandby says what it is.
+// TestServesNoStandby: the error says that the database is a standby.
 func TestServesNoStandby(t *testing.T) {
 	is := is.New(t)
 	server, err := pgtest.Start(t.Context())
@@ -201,8 +202,8 @@ func TestServesNoStandby(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForServerRoutes: a handler of an app that runs when the server is told to stop has
-// its time to answer.
+// TestStopWaitsForServerRoutes: when the server is stopped, a running handler of an app has time to
+// answer.
 func TestStopWaitsForServerRoutes(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is, s := is.New(t), spawn(t, onSQLite(t)...)

@@ -30,8 +30,7 @@ type devCommand struct {
 	EnvFile string `help:"File with the values of the app's variables, NAME=VALUE in each line." placeholder:"FILE"`
 }
 
-// dev is one run of the command: a server of its own with one app, whose files are those of a
-// folder.
+// dev is one run of the command: a separate server with one app that has the files of a folder.
 type dev struct {
 	*devCommand
 	t      terminal
@@ -41,23 +40,23 @@ type dev struct {
 	app    *tenantcontent.App
 	calls  *callLog
 	token  string // of the webhooks
-	enter  string // path of the link that logs a browser in
-	shown  string // what was printed last about the app
+	enter  string // path of the link with which a browser logs in
+	shown  string // last output about the app
 }
 
 // devData is the folder of the database in the folder of the app.
 const devData = ownFolder
 
-// devSession is how long the link and the client of a run can be used.
+// devSession is how long the link and the client of a run are valid.
 const devSession = 30 * 24 * time.Hour
 
-// Run serves the app until ctx ends, and publishes what changes in the folder.
+// Run serves the app until ctx ends, and publishes changes of the folder.
 func (d *devCommand) Run(ctx context.Context, t terminal) (err error) {
 	stateIn := ""
 	if d.Keep {
 		stateIn = devData + "/state.json"
 	}
-	f, err := openFolder(d.Folder, stateIn) // its state for pushes to another server is left alone
+	f, err := openFolder(d.Folder, stateIn) // the state for pushes to another server is not used
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (d *devCommand) Run(ctx context.Context, t terminal) (err error) {
 	return run.serve(ctx, storage{Data: data})
 }
 
-// data returns the folder of the database, and a function that removes it unless it is kept.
+// data returns the folder of the database, and a function that removes it unless it must be kept.
 func (d *devCommand) data() (folder string, remove func() error, err error) {
 	if !d.Keep {
 		folder, err = os.MkdirTemp("", "tenantcontent-dev-")
@@ -82,7 +81,7 @@ func (d *devCommand) data() (folder string, remove func() error, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", nil, errs.Wrap(errs.Invalid, err, "the folder %s cannot be made: %v", folder, cause(err))
 	}
-	// It has the secret key: Git is to leave it alone.
+	// The folder contains the secret key, so Git must ignore it.
 	err = os.WriteFile(filepath.Join(folder, ".gitignore"), []byte("*\n"), 0o644)
 	return folder, func() error { return nil }, err
 }
@@ -93,7 +92,7 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on port %d: %v", d.Port, err)
 	}
-	defer func() { _ = listener.Close() }() // again, unless it never served
+	defer func() { _ = listener.Close() }() // closed already if it has served
 	scripts, err := jsvm.Open(javascript.New(javascript.Options{Log: d.log}))
 	if err != nil {
 		return err
@@ -134,7 +133,7 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 	return group.Wait()
 }
 
-// login logs in as the superuser admin, whose password is beside the database.
+// login logs in as the superuser admin, whose password is in the folder of the database.
 func (d *dev) login(ctx context.Context, data string) error {
 	file := filepath.Join(data, "password")
 	password, err := os.ReadFile(file)
@@ -153,7 +152,7 @@ func (d *dev) login(ctx context.Context, data string) error {
 	return err
 }
 
-// ServeHTTP serves the app, the link that logs a browser in, and prints calls of handlers.
+// ServeHTTP serves the app and the link with which a browser logs in. It prints calls of handlers.
 func (d *dev) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != d.enter {
 		d.calls.serve(w, r, d.app)
@@ -171,7 +170,7 @@ func (d *dev) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, hal.Href("apps", r.URL.Query().Get("app"), "view"), http.StatusSeeOther)
 }
 
-// update makes the app what the folder is, and prints what came of it.
+// update makes the app equal to the folder, and prints the result.
 func (d *dev) update(ctx context.Context) error {
 	begin := time.Now()
 	if err := d.folder.readIgnored(); err != nil {
@@ -193,7 +192,7 @@ func (d *dev) update(ctx context.Context) error {
 	}
 	result, err := p.run(ctx, id)
 	if err != nil {
-		// The next push begins anew.
+		// The next push begins with a new draft.
 		_ = d.client.call(ctx, http.MethodDelete, hal.Href("apps", id, "draft"), nil, nil)
 		return err
 	}
@@ -218,8 +217,7 @@ func (d *dev) update(ctx context.Context) error {
 	return d.addresses(ctx, id)
 }
 
-// push returns a push that makes the app the same as the folder, without a state of the folder on
-// the disk.
+// push returns a push that makes the app equal to the folder, without a state file.
 func (d *dev) push() *push {
 	return &push{
 		appPushCommand: &appPushCommand{Folder: d.Folder, Type: newType, Delete: true, Force: true},
@@ -227,7 +225,7 @@ func (d *dev) push() *push {
 	}
 }
 
-// checkManifest refuses a manifest that cannot be read, which a push with Force would publish.
+// checkManifest refuses an invalid manifest, which a push with Force would publish.
 func (d *dev) checkManifest(ctx context.Context) (err error) {
 	p := d.push()
 	p.Force = false
@@ -237,7 +235,7 @@ func (d *dev) checkManifest(ctx context.Context) (err error) {
 	return p.checkManifest()
 }
 
-// addresses prints where the app is, if that is new.
+// addresses prints the addresses of the app if they have changed.
 func (d *dev) addresses(ctx context.Context, id string) error {
 	var hooks struct {
 		Routes []struct{ Method, Path string } `json:"routes"`
@@ -266,7 +264,7 @@ func (d *dev) addresses(ctx context.Context, id string) error {
 	return d.calls.print(d.shown)
 }
 
-// tokenNotes is the label of the token that a run makes, or that an earlier one has made.
+// tokenNotes is the label of the token that a run creates, or that an earlier run has created.
 const tokenNotes = "tenantcontent dev"
 
 // makeToken sets the token of the webhooks.
@@ -293,7 +291,7 @@ func (d *dev) makeToken(ctx context.Context, id string) error {
 	return err
 }
 
-// say prints a line with the time.
+// say prints a line after the time.
 func (d *dev) say(format string, args ...any) error {
 	return d.calls.print(time.Now().Format(time.TimeOnly) + " " + fmt.Sprintf(format, args...) + "\n")
 }

@@ -22,7 +22,7 @@ import (
 type developing struct {
 	stdout, stderr *logtest.Buffer
 	stop           func() int // as Ctrl-C does; returns the exit code
-	read           int        // bytes of stdout that await has passed
+	read           int        // number of bytes of stdout that await has read
 }
 
 // develop runs the command dev until the test ends.
@@ -37,7 +37,7 @@ func develop(t *testing.T, args ...string) *developing {
 	return d
 }
 
-// await waits until the output has a match behind the one before, and returns its groups.
+// await waits until the output has another match, and returns its groups.
 func (d *developing) await(t *testing.T, pattern string) []string {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -100,7 +100,7 @@ func TestDev(t *testing.T) {
 	is.Equal(status, http.StatusNotFound)
 	d.await(t, `server GET /there%0Ais%1bnone 404\n`)
 
-	// What cannot be compiled is not published.
+	// Code that cannot be compiled is not published.
 	write(t, folder, map[string]string{"server/hello.js": "export function GET() {\n  return 1 +\n}\n"})
 	d.await(t, `(?m)^`+regexp.QuoteMeta(filepath.Join(folder, "server", "hello.js"))+`:3:\d+: `)
 	_, text = get(t, browser, handler+"hello")

@@ -36,13 +36,13 @@ type handlerCall struct {
 	answered bool
 	status   int
 	running  int
-	results  []jsvm.Result // that of the request's own handler is the last one
+	results  []jsvm.Result // the last one is that of the request's own handler
 	errors   []error
 }
 
 type callKey struct{}
 
-// serve serves a request, and prints it if it is for a handler.
+// serve serves a request, and prints it if it is a call of a handler.
 func (l *callLog) serve(w http.ResponseWriter, r *http.Request, app http.Handler) {
 	area, path := handlerPath(r.URL.EscapedPath())
 	if area == "" {
@@ -55,8 +55,8 @@ func (l *callLog) serve(w http.ResponseWriter, r *http.Request, app http.Handler
 	c.update(func() { c.answered, c.status = true, recorder.status })
 }
 
-// handlerPath returns the area of handlers that a path is in, "" for any other path, and the path
-// in it.
+// handlerPath returns the area of handlers of a path, and the path within it. area is "" for any
+// other path.
 func handlerPath(path string) (area, rest string) {
 	of, below := strings.CutPrefix(path, "/api/apps/")
 	if !below {
@@ -73,7 +73,7 @@ func handlerPath(path string) (area, rest string) {
 	return "", ""
 }
 
-// update changes the call, and prints it when it has its answer and no handler runs any more.
+// update changes the call, and prints it when it has its answer and no handler is running.
 func (c *handlerCall) update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func indented(b *strings.Builder, text string) {
 	}
 }
 
-// loggedRuntime keeps what becomes of the handlers of a request.
+// loggedRuntime records the results of the handlers of a request.
 type loggedRuntime struct{ jsvm.Runtime }
 
 // Run implements jsvm.Runtime.
@@ -139,7 +139,7 @@ func (l loggedRuntime) Run(ctx context.Context, p *jsvm.Program, c jsvm.Call) (j
 	return result, err
 }
 
-// statusRecorder keeps the status of a response.
+// statusRecorder records the status of a response.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
@@ -161,5 +161,5 @@ func (s *statusRecorder) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -20,16 +20,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// How often a folder is looked at for changes, and how long it must have none before they are
-// published: an editor or a bundler writes several files. A look is not more than a twentieth of
-// the time.
+// The interval between two checks of a folder for changes, and the time without changes before they
+// are published, because editors and bundlers write several files. Checks take at most a twentieth
+// of the time.
 const (
 	lookAgain = 300 * time.Millisecond
 	settled   = 50 * time.Millisecond
 )
 
-// watch updates the app when it begins and when something has changed, until ctx ends. It looks at
-// the files itself, as no system reports changes on all file systems, such as those of a
+// watch updates the app at the beginning and after each change, until ctx ends. It checks the files
+// itself, because no operating system reports changes on all file systems, such as those of a
 // container's host.
 func (d *dev) watch(ctx context.Context) error {
 	published := ""
@@ -43,7 +43,7 @@ func (d *dev) watch(ctx context.Context) error {
 					return nil
 				}
 			}
-			published = now // what changes during the push is seen by the next look
+			published = now // changes during the push are found by the next check
 			if err := d.update(ctx); err != nil && ctx.Err() == nil {
 				if err := d.calls.print(d.problem(err) + "\n"); err != nil {
 					return err
@@ -68,8 +68,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// fingerprint returns a text that changes when the files of the folder do, by their sizes and
-// times.
+// fingerprint returns a text that changes with the sizes and times of the folder's files.
 func (d *dev) fingerprint() string {
 	sum := sha256.New()
 	add := func(name string, info fs.FileInfo, err error) {
@@ -103,7 +102,7 @@ func (d *dev) fingerprint() string {
 	return string(sum.Sum(nil))
 }
 
-// setVariables makes the variables of the app those of the file, if there is one.
+// setVariables sets the variables of the app to those in the file, if it exists.
 func (d *dev) setVariables(ctx context.Context, id string) error {
 	if d.EnvFile == "" {
 		return nil
@@ -139,9 +138,9 @@ func (d *dev) setVariables(ctx context.Context, id string) error {
 	return nil
 }
 
-// readVariables reads a file of lines NAME=VALUE. Empty lines and those that begin with # are left
-// out, as is export in front of a name. A value can be in quotes; in double ones, \n, \", \$ and \\
-// stand for a line end and for the characters themselves.
+// readVariables reads a file of lines NAME=VALUE. It ignores empty lines, those that begin with #,
+// and export before a name. A value can be in quotes. In double quotes, \n, \", \$ and \\ stand for
+// a line end and for the characters themselves.
 func readVariables(file string) (map[string]string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -166,7 +165,7 @@ func readVariables(file string) (map[string]string, error) {
 
 var escaped = strings.NewReplacer(`\n`, "\n", `\"`, `"`, `\$`, "$", `\\`, `\`)
 
-// unquoted returns a value without its quotes, and without a comment behind one that has none.
+// unquoted returns a value without its quotes, or, if it has no quotes, without a comment after it.
 func unquoted(value string) (string, bool) {
 	switch {
 	case strings.HasPrefix(value, "'"):
@@ -179,11 +178,11 @@ func unquoted(value string) (string, bool) {
 	return strings.TrimSpace(value), true
 }
 
-// position is how errors begin that are at a place in a file.
+// position matches the beginning of errors that have a position in a file.
 var position = regexp.MustCompile(`^([^\s:][^:]*):(\d+)(:\d+)?: `)
 
-// problem returns the text for an error. Places in files of the folder are as they are found from
-// here.
+// problem returns the text of an error. Positions in files of the folder have their paths relative
+// to the working directory.
 func (d *dev) problem(err error) string {
 	text := errs.MessageOf(err)
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.message != "" {
@@ -200,7 +199,8 @@ func (d *dev) problem(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// found returns the path of a file of the folder from here; that of another file as it is.
+// found returns the path of a file of the folder relative to the working directory, and other paths
+// unchanged.
 func (d *dev) found(name string) string {
 	if path.IsAbs(name) {
 		return name

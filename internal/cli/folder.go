@@ -28,8 +28,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// The files of a folder that are this program's own. All other names of ours begin with ownFiles,
-// too.
+// The files of this program in a folder. All their names begin with ownFiles.
 const (
 	stateFile  = ".tenantcontent.json"
 	ignoreFile = ".tenantcontentignore"
@@ -37,39 +36,38 @@ const (
 	ownFolder  = ".tenantcontent" // of the command dev
 )
 
-// ignoredFiles are the patterns that are ignored unless ignoreFile includes them again.
+// ignoredFiles are the patterns of ignored files, unless ignoreFile includes them.
 var ignoredFiles = []string{"node_modules/", ".env", ".env.*", ".DS_Store", "._*", "Thumbs.db", "desktop.ini"}
 
-// state is what a folder has in stateFile of its app.
+// state is the content of the stateFile of a folder.
 type state struct {
-	Server string `json:"server"`           // the only address that the folder is pushed to and pulled from
+	Server string `json:"server"`           // the only address to push to and pull from
 	Tenant string `json:"tenant,omitempty"` // of the app; "" in a file of an earlier version
 	App    string `json:"app"`              // id
 	Draft  string `json:"draft,omitempty"`  // id of the draft that pushes have begun and not published
-	// SHA-256 by path of the app's files that the last push or pull had here
+	// SHA-256 by path of the app's files that were here at the last push or pull
 	Files map[string]string `json:"files,omitempty"`
-	Sent  []string          `json:"sent,omitempty"` // SHA-256 of what pushes have sent to drafts and not published
+	Sent  []string          `json:"sent,omitempty"` // SHA-256 of files sent to drafts and not published
 }
 
-// known reports whether a file of the app, with its SHA-256, is as this folder has pushed or pulled
-// it. A digest that the server does not have is taken for the one that the folder has.
+// known reports whether a file of the app, with its SHA-256, was pushed or pulled by this folder.
+// If the server has no digest, the one of the folder is assumed.
 func (s state) known(path, digest string) bool {
 	had, ok := s.Files[path]
 	return ok && (digest == had || digest == "") || slices.Contains(s.Sent, digest)
 }
 
-// appFolder is a folder with the files of an app. It is left neither by paths nor by symbolic
-// links.
+// appFolder is a folder with the files of an app. Paths and symbolic links do not leave it.
 type appFolder struct {
 	*os.Root
 	patterns gitignore.Matcher
-	stateIn  string // file with the state; "" if it is in memory alone
+	stateIn  string // file of the state; "": only in memory
 	state    state
-	ignored  []string // files and folders that the last call of files has left out by patterns
+	ignored  []string // files and folders that the last call of files has ignored by patterns
 }
 
-// openFolder opens a folder and reads its ignore file, and its state from a file, which is only
-// kept in memory if that is "".
+// openFolder opens a folder and reads its ignore file. It reads its state from the file stateIn; if
+// that is "", the state is only in memory.
 func openFolder(name, stateIn string) (*appFolder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -142,7 +140,7 @@ func (f *appFolder) readIgnored() error {
 	return nil
 }
 
-// ignores reports whether a file is left out of pushes and pulls, on both sides.
+// ignores reports whether pushes and pulls ignore a file.
 func (f *appFolder) ignores(name string) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -158,13 +156,13 @@ func (f *appFolder) ignoresOne(parts []string, isFolder bool) bool {
 	return reserved(parts[len(parts)-1]) || f.patterns.Match(parts, isFolder)
 }
 
-// reserved reports whether a name is one of this program's own or Git's, in any spelling that a
-// file system resolves to it. What an app brings must never get there: Git runs what is in its
-// folder.
+// reserved reports whether a name is one of this program or of Git, in any spelling that a file
+// system may resolve to it. Files of an app must not be written there, because Git runs files in
+// its folder.
 func reserved(name string) bool {
-	name, _, _ = strings.Cut(name, ":") // a stream on Windows
+	name, _, _ = strings.Cut(name, ":") // an alternate stream on Windows
 	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) { // which some file systems leave out
+		if unicode.Is(unicode.Cf, r) { // which some file systems ignore
 			return -1
 		}
 		return r
@@ -181,8 +179,8 @@ func (f *appFolder) at(name string) string {
 
 // localFile is a file of a folder.
 type localFile struct {
-	path   string // as in the app, in Unicode's form NFC
-	onDisk string // as in the folder, where it differs: file systems of macOS have names in NFD
+	path   string // in the app, in Unicode's form NFC
+	onDisk string // in the folder, if it differs: file systems of macOS have names in NFD
 	size   int64
 	sha256 string
 }
@@ -190,7 +188,7 @@ type localFile struct {
 // name returns the name of the file in the folder.
 func (l localFile) name() string { return filepath.FromSlash(cmp.Or(l.onDisk, l.path)) }
 
-// problems are what is wrong with single files.
+// problems are errors of single files.
 type problems struct {
 	mu  sync.Mutex
 	all []string
@@ -202,7 +200,7 @@ func (p *problems) add(name, format string, args ...any) {
 	p.all = append(p.all, harmless(name)+": "+fmt.Sprintf(format, args...))
 }
 
-// err returns the problems as one error, nil for none.
+// err returns the problems as one error, or nil.
 func (p *problems) err(what string) error {
 	if len(p.all) == 0 {
 		return nil
@@ -222,7 +220,7 @@ func (p *problems) text(what string) string {
 }
 
 // files returns the files of the folder that are not ignored, ordered by path, with their digests.
-// Its error names all that no app can have.
+// Its error names all files that cannot be in an app.
 func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 	var all []localFile
 	f.ignored = nil
@@ -268,7 +266,7 @@ func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 	return all, wrong.err("nothing was sent, as the app cannot have these files (" + ignoreFile + " leaves files out)")
 }
 
-// unfit returns why a file cannot be in an app, "" if it can.
+// unfit returns why a file cannot be in an app, or "".
 func unfit(name string, mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -279,9 +277,9 @@ func unfit(name string, mode fs.FileMode) string {
 	return errs.MessageOf(libraries.ValidPath(name))
 }
 
-// clashes adds problems for files whose paths differ in case alone, or where one is a folder of
-// another one, from each other or from files that the app keeps: those that the folder had, and
-// those of others.
+// clashes adds problems for files whose paths differ only in case, or of which one is a folder of
+// another one. It compares them with each other and with files that remain in the app: those that
+// the folder had, and those of others.
 func clashes(all []localFile, kept, others []string, wrong *problems) {
 	files := make(map[string]string, len(all)+len(kept)+len(others))
 	folders := map[string]string{}

@@ -19,7 +19,7 @@ func newParser(c *commands, stdout, stderr io.Writer, exit func(code int)) (*kon
 		kong.Vars{"version": "tenantcontent " + version()}, kong.ValueFormatter(describe), kong.Help(help))
 }
 
-// help prints what a command takes. --version is listed once, where the commands are.
+// help prints the usage of a command. --version is listed only with the commands.
 func help(o kong.HelpOptions, c *kong.Context) error {
 	for _, f := range c.Model.Flags {
 		f.Hidden = f.Name == "version" && c.Selected() != nil
@@ -27,12 +27,12 @@ func help(o kong.HelpOptions, c *kong.Context) error {
 	return kong.DefaultHelpPrinter(o, c)
 }
 
-// helpCommand exists to be listed. named turns it into a flag.
+// helpCommand makes the command appear in the list. named converts it to a flag.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Command, such as: bundle import."`
 }
 
-// named returns the arguments with the command first, serve by default. `help COMMAND` becomes
+// named returns the arguments with the command first; the default is serve. `help COMMAND` becomes
 // `COMMAND --help`.
 func named(args []string) []string {
 	switch {
@@ -46,7 +46,7 @@ func named(args []string) []string {
 	return args
 }
 
-// describe returns the help of a flag or argument with its default and its name in the environment.
+// describe returns the help of a flag or argument with its default and its environment variable.
 func describe(v *kong.Value) string {
 	var notes []string
 	if v.HasDefault && v.Default != "" && !v.IsBool() {

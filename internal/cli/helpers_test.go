@@ -49,7 +49,7 @@ func cli(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 	return code, out.String(), err.String()
 }
 
-// done runs a command that has to succeed, and returns what it says.
+// done runs a command that must succeed, and returns its output.
 func done(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := cli(t, stdin, args...)
@@ -59,12 +59,12 @@ func done(t *testing.T, stdin string, args ...string) string {
 	return stdout
 }
 
-// server is one that serves, in this process or in one of its own.
+// server is a running server, in this process or in another one.
 type server struct {
 	url            string
 	stdout, stderr *logtest.Buffer
 	stop           func() int // as Ctrl-C does; returns the exit code
-	cmd            *exec.Cmd  // nil in this process
+	cmd            *exec.Cmd  // nil if it runs in this process
 }
 
 // serving runs the command serve in this process until the test ends.
@@ -85,7 +85,7 @@ func serving(t *testing.T, args ...string) *server {
 	return s
 }
 
-// spawn runs the real program as a process of its own. It is ready when spawn returns.
+// spawn runs the built program in another process. The server is ready when spawn returns.
 func spawn(t *testing.T, args ...string) *server {
 	t.Helper()
 	s := begin(t, args...)
@@ -93,7 +93,7 @@ func spawn(t *testing.T, args ...string) *server {
 	return s
 }
 
-// begin starts the process and does not wait for it.
+// begin starts the process and does not wait until it is ready.
 func begin(t *testing.T, args ...string) *server {
 	t.Helper()
 	is := is.New(t)
@@ -123,7 +123,7 @@ func (s *server) kill() {
 
 var serves = regexp.MustCompile(`url"?[=:]"?(http://[^"\s]+)`)
 
-// await waits until the server has said its address and is ready.
+// await waits until the server has printed its address and is ready.
 func (s *server) await(t *testing.T, ended func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) &&
@@ -141,8 +141,8 @@ func (s *server) await(t *testing.T, ended func() bool) {
 	t.Fatalf("the server is not ready: %s", s.stderr)
 }
 
-// built makes the program once a test run, without the race detector: its speed is measured. With
-// the flags of make build nothing is compiled for it alone.
+// built builds the program once for all tests of a process, without the race detector, because its
+// speed is measured. It uses the flags of make build, so that nothing is compiled only for it.
 var built = sync.OnceValues(func() (string, error) {
 	var err error
 	if folder, err = os.MkdirTemp("", "tenantcontent-cmd-"); err != nil {
@@ -158,7 +158,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// folder is where the program is; "" while it was not built.
+// folder is the folder of the program, "" until it is built.
 var folder string
 
 // call sends a request with a bearer token and returns status and body.
@@ -186,7 +186,7 @@ func try(method, url, token, body string) (int, string, error) {
 	return res.StatusCode, string(text), err
 }
 
-// login returns a session's token.
+// login returns the token of a new session.
 func (s *server) login(t *testing.T, tenant, user, password string) string {
 	t.Helper()
 	status, body := s.tryLogin(t, tenant, user, password)
@@ -221,7 +221,7 @@ func onPostgres(t *testing.T) []string {
 // key is a secret key.
 const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// eachPlace runs a test on both databases, where a server is a process of its own.
+// eachPlace runs a test on both databases, with the server in another process.
 func eachPlace(t *testing.T, test func(t *testing.T, flags []string)) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	t.Run("sqlite", func(t *testing.T) { test(t, onSQLite(t)) })

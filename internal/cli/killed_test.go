@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// process runs a command in a process of its own.
+// process returns a command that runs in another process.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	is := is.New(t)
@@ -31,8 +31,8 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// killed runs a command in a process that is killed as soon as begun reports true, again if it has
-// ended before.
+// killed runs a command in a process that is killed as soon as begun reports true. It repeats that
+// if the command has ended before.
 func killed(t *testing.T, begun func() bool, args ...string) {
 	t.Helper()
 	for range 10 {
@@ -75,8 +75,8 @@ func matching(t *testing.T, pattern ...string) []string {
 	return found
 }
 
-// writing returns a function that reports whether a file is being written, under a name of a
-// pattern. It removes one that is complete.
+// writing returns a function that reports whether a file is being written under a temporary name
+// that matches a pattern. It removes a complete file.
 func writing(t *testing.T, dir, pattern, file string) func() bool {
 	return func() bool {
 		_ = os.Remove(file)
@@ -91,7 +91,7 @@ const (
 )
 
 // TestKilledTenantCommands: an export, backup, delete or import of a tenant that is killed leaves
-// nothing half, and can be done again.
+// nothing incomplete, and can be repeated.
 func TestKilledTenantCommands(t *testing.T) {
 	const rows = 20_000
 	eachPlace(t, func(t *testing.T, flags []string) {
@@ -162,7 +162,7 @@ func TestKilledTenantCommands(t *testing.T) {
 		whole, err := os.ReadFile(file)
 		is.NoErr(err)
 		for _, arrived := range []int{len(whole) / 8, len(whole) - 200_000} {
-			// among the rows, and in the file of the workspace
+			// in the middle of the rows, and of the file of the workspace
 			pipe := filepath.Join(dir, fmt.Sprint("pipe-", arrived))
 			is.NoErr(syscall.Mkfifo(pipe, 0o600))
 			c := process(t, with("tenant", "import", pipe)...)
@@ -181,7 +181,7 @@ func TestKilledTenantCommands(t *testing.T) {
 			fails(t, 1, "is being imported", "", with("tenant", "import", file)...)
 			fails(t, 1, "is being imported", "", with("tenant", "delete", "acme", "--yes")...)
 			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
-				// ten minutes later
+				// as if ten minutes had passed
 				_, err := c.Exec(
 					ctx, `UPDATE tc_tenants SET hidden_at = $1 WHERE tenant_id = 'acme'`,
 					bunx.At(time.Now().Add(-11*time.Minute)),

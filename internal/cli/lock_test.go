@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestRekeyBesideAServer: it names the server and changes nothing, whatever the database.
+// TestRekeyBesideAServer: rekey names the running server and changes nothing, on both databases.
 func TestRekeyBesideAServer(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), serving(t, flags...)
@@ -26,8 +26,8 @@ func TestRekeyBesideAServer(t *testing.T) {
 	})
 }
 
-// TestStartBesideARekey: neither a server nor what encrypts starts while the keys are being
-// changed.
+// TestStartBesideARekey: neither a server nor a command that encrypts starts while the keys are
+// being changed.
 func TestStartBesideARekey(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -50,7 +50,8 @@ func TestStartBesideARekey(t *testing.T) {
 	})
 }
 
-// TestRekeyWithoutASecret leaves the key as it is: a server that is about to start has read it.
+// TestRekeyWithoutASecret: without secrets the key is not changed, because a server that is about
+// to start has read it.
 func TestRekeyWithoutASecret(t *testing.T) {
 	is, data := is.New(t), migrated(t)
 	before, err := os.ReadFile(filepath.Join(data, "secret.key"))
@@ -61,8 +62,8 @@ func TestRekeyWithoutASecret(t *testing.T) {
 	is.Equal(before, after)
 }
 
-// TestRowLevelSecurity is switched on once, and a server that does not fit it does not start, or
-// serves no more.
+// TestRowLevelSecurity: it is enabled once. A server that cannot work with it does not start, or
+// stops serving.
 func TestRowLevelSecurity(t *testing.T) {
 	dbtest.Server(t)
 	is, secured := is.New(t), dbtest.PostgresURL(t)
@@ -85,13 +86,13 @@ func TestRowLevelSecurity(t *testing.T) {
 	status, body := call(t, "GET", s.url+"/readyz", "", "")
 	is.Equal(status, http.StatusServiceUnavailable)
 	is.True(strings.Contains(body, says))
-	for deadline := 0; ; deadline++ { // what is known is up to a second old
+	for deadline := 0; ; deadline++ { // the state is cached for up to a second
 		status, body = s.tryLogin(t, "", "admin", password)
 		if status != http.StatusUnauthorized || deadline > 2000 {
 			break
 		}
 	}
-	is.Equal(status, http.StatusServiceUnavailable) // the password is right
+	is.Equal(status, http.StatusServiceUnavailable) // although the password is right
 	is.True(strings.Contains(body, says))
 	is.True(strings.Contains(s.stderr.String(), "request not served"))
 	status, _ = call(t, "GET", s.url+"/api/session", strings.Replace(token, "a", "b", 1), "")
@@ -110,8 +111,8 @@ func TestRowLevelSecurity(t *testing.T) {
 	is.Equal(s.stop(), 0)
 }
 
-// bypassed checks that a server whose role the policies do not bind refuses all, also the right
-// password, soon after they were switched on beside it.
+// bypassed checks that a server whose role bypasses the policies refuses all requests, even with
+// the right password, soon after they were enabled.
 func bypassed(t *testing.T) {
 	is, secured := is.New(t), dbtest.PostgresURL(t)
 	bare := strings.Replace(secured, "row_level_security=on", "row_level_security=off", 1)
@@ -121,7 +122,7 @@ func bypassed(t *testing.T) {
 	done(t, "", "migrate", "--row-level-security", "--database="+bare)
 	status, body := http.StatusOK, ""
 	for end := time.Now().Add(time.Minute); status == http.StatusOK && time.Now().Before(end); {
-		// until the server has looked
+		// until the server has checked
 		status, body = call(t, "GET", s.url+"/api/session", token, "")
 	}
 	is.Equal(status, http.StatusServiceUnavailable)

@@ -16,7 +16,8 @@ type migrateCommand struct {
 	RowLevelSecurity bool  `help:"Also make PostgreSQL keep tenants apart by policies; then open it with row_level_security=on in the URL."`
 }
 
-// Run makes the database and its key file where they are missing. On PostgreSQL it needs no key.
+// Run creates the database and its key file if they do not exist. On PostgreSQL it does not need a
+// key.
 func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 	if err := m.make(); err != nil {
 		return err
@@ -54,7 +55,7 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 	return say(t, "The database is up to date.")
 }
 
-// isolate switches row-level security on, and says so where it was not.
+// isolate enables row-level security, and prints that if it was not enabled.
 func (m *migrateCommand) isolate(ctx context.Context, t terminal, db *bun.DB) error {
 	tables, err := tenantcontent.EnableRowLevelSecurity(ctx, db)
 	switch {

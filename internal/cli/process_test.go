@@ -21,7 +21,7 @@ func TestStartsInATwinkling(t *testing.T) {
 	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
 	_, err := built()
 	is.NoErr(err)
-	is.Equal(spawn(t, data).stop(), 0) // makes the file
+	is.Equal(spawn(t, data).stop(), 0) // creates the file
 	best := time.Hour
 	for range 5 {
 		began := time.Now()
@@ -30,10 +30,10 @@ func TestStartsInATwinkling(t *testing.T) {
 		is.Equal(s.stop(), 0)
 	}
 	t.Logf("ready after %s, the best of five starts", best)
-	is.True(best < 2*time.Second) // on a machine that does other things, too: BENCHMARKS.md has the figure
+	is.True(best < 2*time.Second) // on a busy machine, too; the measured time is in BENCHMARKS.md
 }
 
-// TestTwoStartAtOnce: servers share a PostgreSQL. Of a SQLite file there is one
+// TestTwoStartAtOnce: several servers share a PostgreSQL. A SQLite file has only one
 // (TestOneServerOfAFile).
 func TestTwoStartAtOnce(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
@@ -45,7 +45,7 @@ func TestTwoStartAtOnce(t *testing.T) {
 		two.await(t, func() bool { return false })
 		is.Equal(strings.Count(one.stdout.String()+two.stdout.String(), "First start"), 1)
 		token := one.login(t, "", "admin", password)
-		status, body := call(t, "PUT", two.url+"/api/colors/red", token, `{"color":"#f00"}`) // one session, one palette
+		status, body := call(t, "PUT", two.url+"/api/colors/red", token, `{"color":"#f00"}`) // it is a shared database
 		is.Equal(status, http.StatusOK)
 		status, _ = call(t, "GET", one.url+"/api/colors/red", two.login(t, "", "admin", password), "")
 		is.Equal(status, http.StatusOK)
@@ -61,8 +61,7 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 		token := s.login(t, "", "admin", password)
 		s.importColors(t, token, 50000)
 
-		// An upload of which only a part has arrived, and a list of which only a part has been
-		// read.
+		// An upload that has arrived only in part, and a list that was read only in part.
 		in, out := io.Pipe()
 		req, err := http.NewRequest("POST", s.url+"/api/uploads?filename=slow.txt", in)
 		is.NoErr(err)
@@ -94,7 +93,7 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 		is.True(strings.HasPrefix(answer, "201 "))
 		is.True(strings.Contains(answer, fmt.Sprintf(`"size":%d`, 3<<20+7)))
 		body, err := io.ReadAll(list)
-		is.NoErr(err) // to its proper end
+		is.NoErr(err) // the list is complete
 		is.Equal(strings.Count(string(body), `"key":`), 50000)
 		is.Equal(<-code, 0)
 		is.True(!strings.Contains(s.stderr.String(), "level=ERROR"))
@@ -135,8 +134,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	is.True(time.Since(began) < 5*time.Second)
 }
 
-// slowList asks for the whole palette over a connection with small buffers, and reads nothing of
-// the body yet.
+// slowList requests the whole palette over a connection with small buffers, and does not read the
+// body yet.
 func slowList(t *testing.T, s *server, token string) io.Reader {
 	t.Helper()
 	is := is.New(t)
@@ -152,7 +151,7 @@ func slowList(t *testing.T, s *server, token string) io.Reader {
 	return res.Body
 }
 
-// colorFile is an export of n colors.
+// colorFile returns an export of n colors.
 func colorFile(n int) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -166,7 +165,7 @@ func colorFile(n int) string {
 	return b.String()
 }
 
-// upload stages a file and returns its id.
+// upload uploads a file and returns its id.
 func (s *server) upload(t *testing.T, token, content string) string {
 	t.Helper()
 	status, body := call(t, "POST", s.url+"/api/uploads?filename=colors.json", token, content)
@@ -183,7 +182,7 @@ func (s *server) importColors(t *testing.T, token string, n int) {
 	is.New(t).Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, n))
 }
 
-// TestFirstLineNamesTheBasePath, below which everything is.
+// TestFirstLineNamesTheBasePath: the first line names the base path, and all routes are below it.
 func TestFirstLineNamesTheBasePath(t *testing.T) {
 	is := is.New(t)
 	s := serving(

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a line on a terminal with the phase and the number of bytes transferred. A nil
-// progress shows nothing.
+// progress is a line on a terminal with the phase and the number of transferred bytes. A nil
+// progress prints nothing.
 type progress struct {
 	out   io.Writer
 	width int
@@ -26,7 +26,7 @@ type progress struct {
 	all   size // 0 if unknown
 }
 
-// progress returns the line of a command, nil without a terminal. The caller ends it with finish.
+// progress returns the line of a command, or nil without a terminal. The caller must call finish.
 func (t terminal) progress() *progress {
 	f, ok := t.err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -41,8 +41,8 @@ func (t terminal) progress() *progress {
 	return p
 }
 
-// begin starts a phase with its total number of bytes, 0 or less if it is unknown or none are
-// transferred.
+// begin starts a phase with its total number of bytes, which is 0 or less if it is unknown or no
+// bytes are transferred.
 func (p *progress) begin(phase string, all int64) {
 	if p == nil {
 		return
@@ -52,7 +52,7 @@ func (p *progress) begin(phase string, all int64) {
 	p.phase, p.began, p.done, p.all = phase, time.Now(), 0, size(max(all, 0))
 }
 
-// show sets the phase, and how many bytes of it are done, of all.
+// show sets the phase, with the number of bytes that are done and of all bytes.
 func (p *progress) show(phase string, done, all int64) {
 	if p == nil {
 		return
@@ -107,7 +107,7 @@ func (p *progress) draw() {
 	}
 }
 
-// line returns the line as it is now, no wider than the terminal.
+// line returns the line for a time, no wider than the terminal.
 func (p *progress) line(now time.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

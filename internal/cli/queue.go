@@ -34,7 +34,7 @@ type queueDeadCommand struct {
 	Tenant string `help:"Id of the tenant (default: all)." placeholder:"ID"`
 }
 
-// Run lists at most the first 1,000 of each tenant.
+// Run lists at most the first 1,000 dead jobs of each tenant.
 func (q *queueDeadCommand) Run(ctx context.Context, t terminal) error {
 	return q.with(ctx, t, func(app *tenantcontent.App) error {
 		tenants := []string{q.Tenant}
@@ -74,7 +74,7 @@ func deadOf(ctx context.Context, app *tenantcontent.App) (tenants []string, err 
 	return tenants, err
 }
 
-// deadJobs names dead jobs of a tenant.
+// deadJobs selects dead jobs of a tenant.
 type deadJobs struct {
 	storage
 	Tenant string   `arg:"" help:"Id of the tenant."`
@@ -94,7 +94,7 @@ type queueRequeueCommand struct {
 	deadJobs
 }
 
-// Run puts all of the jobs back or none. Servers that run begin them within seconds.
+// Run requeues all of the jobs or none. Running servers begin them within seconds.
 func (q *queueRequeueCommand) Run(ctx context.Context, t terminal) error {
 	return q.run(ctx, t, func(app *tenantcontent.App) error {
 		if err := app.Queue().Requeue(ctx, q.Tenant, q.IDs...); err != nil {
@@ -133,5 +133,5 @@ func jobs(n int) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// second returns a time as people read it.
+// second formats a time for people.
 func second(at time.Time) string { return at.UTC().Format(time.RFC3339) }

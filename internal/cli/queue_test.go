@@ -53,7 +53,7 @@ func bury(t *testing.T, db *bun.DB, kind, id, why string) {
 	is.True(held)
 }
 
-// someDead makes e-mails of the tenant acme whose jobs are dead, and returns a function that reads
+// someDead adds e-mails of the tenant acme whose jobs are dead, and returns a function that reads
 // the state of one.
 func someDead(t *testing.T, flags []string, ids ...string) (state func(id string) messages.State) {
 	t.Helper()
@@ -75,7 +75,7 @@ func someDead(t *testing.T, flags []string, ids ...string) (state func(id string
 	}
 }
 
-// TestQueueRequeuesRun: a run of an agent is put back with its job, though the command has no
+// TestQueueRequeuesRun: a run of an agent is requeued with its job, although the command has no
 // language model.
 func TestQueueRequeuesRun(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
@@ -98,7 +98,7 @@ func TestQueueRequeuesRun(t *testing.T) {
 	})
 }
 
-// TestQueue counts jobs, lists dead ones, puts them back and removes them, on both databases.
+// TestQueue counts jobs, lists dead ones, requeues and removes them, on both databases.
 func TestQueue(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, with := is.New(t), func(args ...string) []string { return append(args, flags...) }
@@ -117,13 +117,13 @@ func TestQueue(t *testing.T) {
 			rows := strings.Split(all, "\n")
 			is.Equal(strings.Fields(rows[0]), []string{"TENANT", "ID", "KIND", "TRIES", "ENDED", "ERROR"})
 			is.Equal(strings.Fields(rows[1])[:4], []string{"acme", first, "email", "1"})
-			is.True(strings.HasSuffix(rows[1], `  The mail server \u001b[1mis away.`)) // a terminal obeys nothing of it
+			is.True(strings.HasSuffix(rows[1], `  The mail server \u001b[1mis away.`)) // control characters are escaped
 			is.Equal(len(rows), 5)
 		}
 		is.True(!strings.Contains(done(t, "", with("queue", "dead", "--tenant=evil")...), first))
 
 		is.Equal(done(t, "", with("queue", "requeue", "acme", first)...), "Put back 1 job.\n")
-		is.Equal(state(first), messages.Pending) // so that a server with a mail server sends it
+		is.Equal(state(first), messages.Pending) // so that a server with a mail server can send it
 		fails(t, 1, "There is no dead job "+first, "", with("queue", "requeue", "acme", second, first)...)
 		is.Equal(state(second), messages.Dead) // all or none
 		fails(t, 1, "There is no dead job "+second, "", with("queue", "requeue", "evil", second)...)

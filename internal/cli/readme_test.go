@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestReadmeApp does what README.md says in "Five minutes with an app": it writes the folder, runs
-// it, calls its webhook, looks at its page, and pushes it to a server.
+// TestReadmeApp follows "Five minutes with an app" in README.md: it writes the folder, runs it,
+// calls its webhook, opens its page, and pushes it to a server.
 func TestReadmeApp(t *testing.T) {
 	is := is.New(t)
 	readme, err := os.ReadFile("../../README.md")

@@ -17,7 +17,7 @@ type restoreCommand struct {
 	Salvage bool   `help:"Take what can be read of a backup that is damaged, or of a damaged database, and count what cannot."`
 }
 
-// Run makes the files of an embedded server from a backup.
+// Run creates the files of an embedded server from a backup.
 func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 	files, err := engines.Files(r.url(), r.Workspaces)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *restoreCommand) Run(ctx context.Context, t terminal) error {
 	return say(t, "Restored %s.", files.Database)
 }
 
-// tellSalvaged prints what could be taken, and what could not.
+// tellSalvaged prints what was salvaged, and what was lost.
 func tellSalvaged(t terminal, found *sqlite.Salvaged) (err error) {
 	for _, note := range found.Notes {
 		err = errors.Join(err, say(t, "Damaged: %s.", note))
@@ -83,8 +83,8 @@ func tellSalvaged(t terminal, found *sqlite.Salvaged) (err error) {
 	return err
 }
 
-// lostRows returns how many rows of a table could not be read. Without an index that is whole
-// nobody knows.
+// lostRows returns a text with the number of unreadable rows of a table. Without an undamaged index
+// the number is not known.
 func lostRows(t sqlite.SalvagedTable) string {
 	switch {
 	case t.Damaged == 0:

@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
-// drain is how long a server that stops waits for the requests that are running, and linger how
-// long, after these, for connections that it would close when they are idle.
+// drain is how long a stopping server waits for running requests. linger is how long it then waits
+// for connections that it closes when they are idle.
 const (
 	drain  = 30 * time.Second
 	linger = time.Second
@@ -33,7 +33,8 @@ type serveCommand struct {
 	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
 }
 
-// Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
+// Run serves until ctx ends. It then stops accepting connections, waits for running requests and
+// closes the database.
 func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	lib, err := s.library()
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
 	}
-	defer func() { _ = listener.Close() }() // again, unless it never served
+	defer func() { _ = listener.Close() }() // closed already if it has served
 	url := address(listener.Addr().String(), lib.BaseURL)
 	if err := app.Lock(ctx, url); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	return serve(ctx, listener, app, app, lib.Log)
 }
 
-// started logs where the server is and, if apps have origins of their own, where these are.
+// started logs the address of the server and, if apps have separate origins, theirs.
 func started(lib tenantcontent.Config, url string) {
 	if lib.AppOrigin == "" {
 		lib.Log.Info("serving", "url", url)
@@ -121,8 +122,8 @@ func started(lib tenantcontent.Config, url string) {
 	}
 }
 
-// otherListener reports whether the origin of apps is on this machine, at another scheme or port
-// than the base URL: without a proxy between, as on a machine of a developer, nothing serves it.
+// otherListener reports whether the origin of apps is on this machine, with another scheme or port
+// than the base URL. Without a proxy, as on a developer's machine, nothing serves it.
 func otherListener(apps, base string) bool {
 	at, err := url.Parse(strings.Replace(apps, "{app}", "app", 1))
 	if err != nil || at.Hostname() != "localhost" && !strings.HasSuffix(at.Hostname(), ".localhost") {
@@ -132,8 +133,8 @@ func otherListener(apps, base string) bool {
 	return err == nil && (at.Scheme != u.Scheme || at.Port() != u.Port())
 }
 
-// address returns the URL to call a server at: the address it listens on, with the path of its base
-// URL.
+// address returns the URL at which to call a server: the address it listens on, with the path of
+// its base URL.
 func address(listen, base string) string {
 	path := ""
 	if u, err := url.Parse(base); err == nil {
@@ -150,8 +151,8 @@ func welcome(t terminal, generated string) {
 	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
 }
 
-// serve runs the HTTP server, with the app or a handler around it, and the background work side by
-// side.
+// serve runs the HTTP server, with the app or a handler around it, and the background work
+// concurrently.
 func serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger,
 ) error {
@@ -181,7 +182,7 @@ func serve(
 	defer cancel()
 	shutdown, closed := context.WithCancel(last)
 	var closing sync.WaitGroup
-	closing.Go(func() { _ = server.Shutdown(shutdown) }) // no new connections; those that are idle are closed
+	closing.Go(func() { _ = server.Shutdown(shutdown) }) // no new connections; idle ones are closed
 	err := app.Drain(last)
 	timer := time.AfterFunc(linger, closed)
 	closing.Wait()

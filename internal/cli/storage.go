@@ -34,7 +34,7 @@ func (s *storage) url() string {
 	return s.Database
 }
 
-// file returns the path of the SQLite file, "" on PostgreSQL.
+// file returns the path of the SQLite file, or "" for PostgreSQL.
 func (s *storage) file() string {
 	if s.Database == "" {
 		return filepath.Join(s.Data, "tenantcontent.db")
@@ -51,7 +51,7 @@ func (s *storage) embedded() bool {
 	return s.Database == "" || strings.HasPrefix(s.Database, "sqlite:")
 }
 
-// keyFile returns the path of the file with the secret key, "" when the key is configured.
+// keyFile returns the path of the file with the secret key, or "" if the key is configured.
 func (s *storage) keyFile() string {
 	if s.SecretKey != "" || !s.embedded() {
 		return ""
@@ -59,8 +59,8 @@ func (s *storage) keyFile() string {
 	return filepath.Join(s.Data, "secret.key")
 }
 
-// make creates the folder of the data, with access for its owner alone, if it is missing and
-// needed. A folder that --database names must exist.
+// make creates the folder of the data, accessible only by its owner, if it is missing and needed.
+// The folder of a file in --database must exist.
 func (s *storage) make() error {
 	if s.embedded() && s.Database != "" && s.file() != "" {
 		if folder := filepath.Dir(s.file()); !there(folder) {
@@ -79,7 +79,7 @@ func (s *storage) make() error {
 	return nil
 }
 
-// find fails with errs.Invalid, saying where it looked, when there is no database, or no key file.
+// find returns errs.Invalid, naming the path, if the database or the key file does not exist.
 func (s *storage) find() error {
 	const make = "`tenantcontent migrate` or `tenantcontent serve` makes one"
 	switch {
@@ -108,7 +108,7 @@ func (s *storage) find() error {
 	return nil
 }
 
-// there reports whether a path exists. One that cannot be examined counts as existing, so that
+// there reports whether a path exists. A path that cannot be examined is assumed to exist, so that
 // opening it fails with the reason.
 func there(path string) bool {
 	_, err := os.Stat(path)
@@ -116,7 +116,7 @@ func there(path string) bool {
 }
 
 // open opens the database and the workspaces, and puts them and the secret key into lib. The caller
-// closes them (shut).
+// must close them with shut.
 func (s *storage) open(lib *tenantcontent.Config) error {
 	lib.DomainDrivers = drivers()
 	if lib.Scripts == nil {
@@ -163,7 +163,8 @@ func shut(lib *tenantcontent.Config) (err error) {
 	return errors.Join(err, lib.DB.Close())
 }
 
-// with runs fn on a migrated database whose secrets the configured key opens, and makes neither.
+// with runs fn on a migrated database whose secrets can be opened with the configured key. It
+// creates neither.
 func (s *storage) with(ctx context.Context, t terminal, fn func(app *tenantcontent.App) error) error {
 	if err := s.find(); err != nil {
 		return err

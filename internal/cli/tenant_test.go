@@ -20,7 +20,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// TestTenants lists, shows and deletes tenants, on both databases, with all that they have.
+// TestTenants lists, shows and deletes tenants with all their content, on both databases.
 func TestTenants(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), serving(t, flags...)
@@ -67,12 +67,12 @@ func TestTenants(t *testing.T) {
 			fails(t, 1, "Tenant acme not found", "", with(strings.Fields(args)...)...)
 		}
 		is.True(!strings.Contains(done(t, "", with("tenant", "list")...), "acme"))
-		s.login(t, "default", "admin", password) // who was not meant is still there
+		s.login(t, "default", "admin", password) // another tenant still exists
 	})
 }
 
-// TestTenantDeleteLeavesNoWorkspaces: a tenant is not deleted by a command that does not reach the
-// SQL databases of its apps, unless that is said.
+// TestTenantDeleteLeavesNoWorkspaces: a command that cannot access the SQL databases of apps does
+// not delete a tenant, unless a flag allows it.
 func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, folder := is.New(t), filepath.Join(t.TempDir(), "workspaces")
@@ -118,7 +118,7 @@ func TestTenantDeleteLeavesNoWorkspaces(t *testing.T) {
 	})
 }
 
-// TestTenantFile moves a tenant by a file to a database on the other engine, with another secret
+// TestTenantFile moves a tenant with a file to a database on the other engine, with another secret
 // key.
 func TestTenantFile(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
@@ -145,9 +145,9 @@ func TestTenantFile(t *testing.T) {
 		append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
 	left, err := os.ReadDir(dir)
 	is.NoErr(err)
-	is.Equal(len(left), 2) // nothing half written
+	is.Equal(len(left), 2) // no incomplete file
 
-	comes := filepath.Join(dir, "comes") // unseen at first
+	comes := filepath.Join(dir, "comes") // hidden at first
 	is.NoErr(os.Symlink(filepath.Join(dir, "nowhere"), comes))
 	fails(t, 2, "exists already: name a new file", "",
 		append([]string{"tenant", "export", "acme", comes, "--passphrase-file=" + words}, from...)...)
@@ -170,8 +170,8 @@ func TestTenantFile(t *testing.T) {
 	serving(t, to...).login(t, "acme", "admin", password)
 }
 
-// TestCompletion loads each script into its shell where that is installed, bash always, and asks
-// bash for words.
+// TestCompletion loads each script into its shell if it is installed (bash always), and requests
+// completions from bash.
 func TestCompletion(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
 	program, err := built()
@@ -209,8 +209,8 @@ func TestCompletion(t *testing.T) {
 	fails(t, 2, "bash", "", "completion", "csh")
 }
 
-// TestTenantQuota: the command sets what one tenant may store, shows it, takes it back, and names a
-// flag that it cannot read.
+// TestTenantQuota: the command sets, shows and resets the quota of one tenant. An invalid value is
+// an error naming the flag.
 func TestTenantQuota(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -233,17 +233,17 @@ func TestTenantQuota(t *testing.T) {
 		is.True(strings.HasSuffix(line("acme", "bytes", "--size=50GiB", "--databases=2000"), " 50.0 GiB"))
 		is.Equal(line("acme", "databases"), "0 2000")
 		is.True(strings.HasSuffix(line("acme", "bytes"), " 50.0 GiB"))
-		is.Equal(line("evil", "databases"), "0 1000 (the server's)") // another tenant's stays
+		is.Equal(line("evil", "databases"), "0 1000 (the server's)") // another tenant's does not change
 		is.Equal(line("acme", "databases", "--databases=default"), "0 1000 (the server's)")
-		is.True(strings.HasSuffix(line("acme", "bytes"), " 50.0 GiB")) // the other one stays
+		is.True(strings.HasSuffix(line("acme", "bytes"), " 50.0 GiB")) // the other one does not change
 		fails(t, 2, "--size: ", "", with("tenant", "quota", "acme", "--size=much")...)
 		fails(t, 2, "--databases: ", "", with("tenant", "quota", "acme", "--databases=-1")...)
 		fails(t, 1, "Tenant nobody not found", "", with("tenant", "quota", "nobody", "--size=1GiB")...)
 	})
 }
 
-// TestTenantLicense: the operator's command sets licenses, which a running server knows at once; a
-// superuser of the tenant cannot, unless the server says so.
+// TestTenantLicense: the operator's command sets licenses, which a running server uses at once. A
+// superuser of the tenant cannot set them, unless the server allows it.
 func TestTenantLicense(t *testing.T) {
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is := is.New(t)
@@ -262,10 +262,10 @@ func TestTenantLicense(t *testing.T) {
 		is.Equal(done(t, "", with("tenant", "license", "acme")...), "licenses  nothing\n")
 		is.Equal(done(t, "", with("tenant", "license", "acme", "--add=apps,x", "--add=y")...), "licenses  apps, x, y\n")
 		is.Equal(done(t, "", with("tenant", "license", "acme", "--remove=x", "--remove", "y")...), "licenses  apps\n")
-		is.Equal(done(t, "", with("tenant", "license", "default")...), "licenses  apps\n") // of the first start
+		is.Equal(done(t, "", with("tenant", "license", "default")...), "licenses  apps\n") // those of the first start
 		status, _ = call(t, "POST", s.url+"/api/apps", token, full)
 		is.Equal(status, 201)
-		status, _ = call(t, "PUT", s.url+"/api/tenant", token, license) // as it is
+		status, _ = call(t, "PUT", s.url+"/api/tenant", token, license) // the same licenses
 		is.Equal(status, 200)
 		fails(t, 2, `does not have the license "app"`, "", with("tenant", "license", "acme", "--remove=app")...)
 		fails(t, 1, "Tenant nobody not found", "", with("tenant", "license", "nobody", "--add=apps")...)

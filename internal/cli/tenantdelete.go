@@ -17,7 +17,7 @@ type tenantDeleteCommand struct {
 	WithoutWorkspaces bool   `help:"Delete it also if the SQL databases of its apps are elsewhere, and stay there."`
 }
 
-// Run shows what is removed, asks for the id on a terminal, and removes the tenant.
+// Run shows what will be removed, requests the id on a terminal, and removes the tenant.
 func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	return d.with(ctx, t, func(app *tenantcontent.App) error {
 		counts, err := app.Tenants.Unchecked().Counts(ctx, d.ID)
@@ -59,8 +59,8 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// delete deletes the tenant, and shows how many rows are gone. Interrupted, it goes on the next
-// time.
+// delete deletes the tenant, and shows the number of deleted rows. If it is interrupted, the next
+// call continues.
 func (d *tenantDeleteCommand) delete(ctx context.Context, t terminal, app *tenantcontent.App) error {
 	p := t.progress()
 	defer p.finish()

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// passphrase is what a file with a tenant is encrypted under. It is no flag: others see the
-// arguments of a process.
+// passphrase is the passphrase with which a file with a tenant is encrypted. It is not a flag,
+// because others can see the arguments of a process.
 type passphrase struct {
 	PassphraseFile string `env:"TENANTCONTENT_PASSPHRASE_FILE" help:"File whose first line is the passphrase (default: the variable TENANTCONTENT_PASSPHRASE, or it is asked for)." placeholder:"FILE"`
 }
@@ -49,7 +49,7 @@ type tenantExportCommand struct {
 	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps behind. Those in a PostgreSQL do not travel."`
 }
 
-// Run writes the file under another name until it is whole.
+// Run writes to a temporary name until the file is complete.
 func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 	if there(e.File) {
 		return errs.New(errs.Invalid, "%s exists already: name a new file", e.File)
@@ -63,7 +63,7 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		defer func() { _ = app.Unlock() }()
-		file, err := os.CreateTemp(filepath.Dir(e.File), "."+filepath.Base(e.File)+"-*") // for its owner alone
+		file, err := os.CreateTemp(filepath.Dir(e.File), "."+filepath.Base(e.File)+"-*") // accessible only by its owner
 		if err != nil {
 			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
 		}
@@ -91,8 +91,7 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// publish makes a file that is whole known by its name, too, unless another one has come there
-// meanwhile.
+// publish links a complete file to its name, unless another file has got that name since.
 func publish(whole, name string) error {
 	err := os.Link(whole, name)
 	switch {
@@ -121,7 +120,7 @@ func (e *tenantExportCommand) write(
 	return moved, err
 }
 
-// contents returns how much was moved.
+// contents describes how much was moved.
 func contents(moved tenantcontent.TenantMoved) string {
 	text := fmt.Sprintf("%d rows", moved.Rows)
 	switch {
@@ -141,7 +140,7 @@ func sayLeft(t terminal, moved tenantcontent.TenantMoved) (err error) {
 	return err
 }
 
-// transferring returns options that show the number of rows, and what ends that.
+// transferring returns options that show the number of rows, and a function that ends that.
 func transferring(t terminal, what string) (o tenantcontent.TenantTransfer, end func()) {
 	p, rows := t.progress(), 0
 	p.begin(what, 0)

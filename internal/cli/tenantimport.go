@@ -18,7 +18,7 @@ type tenantImportCommand struct {
 	NoQuota           bool   `help:"Take a tenant that stores more than one may here. It can store nothing more until tenant quota gives it room."`
 }
 
-// Run adds the tenant, all of it or nothing.
+// Run adds the tenant completely or not at all.
 func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 	file, err := os.Open(i.File)
 	if err != nil {

@@ -13,8 +13,8 @@ type tenantLicenseCommand struct {
 	Remove []string `help:"Licenses to remove, parted by commas." placeholder:"LICENSES"`
 }
 
-// Run changes the licenses of a tenant, if a flag says so, and shows them. A running server knows
-// it at once.
+// Run changes the licenses of a tenant, if a flag is set, and shows them. A running server uses
+// them at once.
 func (l *tenantLicenseCommand) Run(ctx context.Context, t terminal) error {
 	return l.with(ctx, t, func(app *tenantcontent.App) error {
 		tenant, err := app.Tenants.Unchecked().Lookup(ctx, l.ID)

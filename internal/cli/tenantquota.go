@@ -16,8 +16,8 @@ type tenantQuotaCommand struct {
 	Databases string `help:"Most SQL databases of its apps and drafts; default: as many as the server allows." placeholder:"NUMBER|default"`
 }
 
-// Run sets what a tenant may store, if a flag says so, and shows what it stores. A running server
-// knows it within a second.
+// Run sets the quota of a tenant, if a flag is set, and shows it with the usage. A running server
+// uses it within a second.
 func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 	return q.with(ctx, t, func(app *tenantcontent.App) error {
 		tenant, err := app.Tenants.Unchecked().Lookup(ctx, q.ID)
@@ -59,8 +59,8 @@ func (q *tenantQuotaCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// ofServer returns a limit, and marks one that is not the tenant's own: the environment of the
-// server may have another one than this command's.
+// ofServer returns a limit, and marks one that is not the tenant's: the server may have another
+// environment than this command.
 func ofServer(is bool, limit string) string {
 	if is {
 		return limit + " (the server's)"
@@ -68,7 +68,8 @@ func ofServer(is bool, limit string) string {
 	return limit
 }
 
-// ownLimit reads a limit, nil for that of the server. Errors: errs.Invalid naming the flag.
+// ownLimit parses a limit. It returns nil for the server's limit. It returns errs.Invalid naming
+// the flag.
 func ownLimit[T any](flag, text string, into interface{ UnmarshalText([]byte) error }, value func() T) (*T, error) {
 	if text == "default" {
 		return nil, nil

@@ -10,21 +10,21 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	_ "time/tzdata" // users name time zones, and a bare machine has none
+	_ "time/tzdata" // users have time zones, which a minimal machine lacks
 
 	"golang.org/x/term"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// terminal is where a command talks to a person.
+// terminal has the streams of a command.
 type terminal struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// keyboard returns the file descriptor of the terminal that a person types at, false when the input
-// is none.
+// keyboard returns the file descriptor of the terminal for input, or false if the input is not a
+// terminal.
 func (t terminal) keyboard() (fd int, ok bool) {
 	f, ok := t.in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -33,7 +33,7 @@ func (t terminal) keyboard() (fd int, ok bool) {
 	return int(f.Fd()), true
 }
 
-// ask reads a password: a line that is not shown while it is typed on a terminal.
+// ask reads a password: a line that is not displayed while it is typed on a terminal.
 func (t terminal) ask(ctx context.Context, prompt string) (string, error) {
 	fd, ok := t.keyboard()
 	if !ok {
@@ -54,12 +54,12 @@ func (t terminal) ask(ctx context.Context, prompt string) (string, error) {
 	})
 	_, _ = fmt.Fprintln(t.err)
 	if ctx.Err() != nil {
-		return "", errors.Join(err, term.Restore(fd, shown)) // who reads still has the echo off
+		return "", errors.Join(err, term.Restore(fd, shown)) // the pending read still has the echo off
 	}
 	return line, err
 }
 
-// line reads a line, "" at the end of the input.
+// line reads a line, or "" at the end of the input.
 func (t terminal) line(ctx context.Context, prompt string) (string, error) {
 	_, _ = fmt.Fprint(t.err, prompt)
 	return await(ctx, func() (string, error) {
@@ -71,8 +71,8 @@ func (t terminal) line(ctx context.Context, prompt string) (string, error) {
 	})
 }
 
-// await returns what read returns, or the error of ctx when that ends first: a read from a terminal
-// cannot be ended.
+// await returns the result of read, or the error of ctx if that ends first, because a read from a
+// terminal cannot be interrupted.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
@@ -109,7 +109,7 @@ func table(t terminal, rows [][]string) error {
 
 func day(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// list joins words, "nothing" for none.
+// list joins words. It returns "nothing" without words.
 func list(words []string) string {
 	if len(words) == 0 {
 		return "nothing"

@@ -21,14 +21,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
-// screen is a terminal and all that was written to it.
+// screen is a terminal and everything that was written to it.
 type screen struct {
-	keys *os.File // what is written here is typed
-	tty  *os.File // nil for one of another process
+	keys *os.File // its input is typed on the terminal
+	tty  *os.File // nil for a terminal of another process
 	text *logtest.Buffer
 }
 
-// newScreen returns a terminal for commands of this process.
+// newScreen returns a terminal for commands in this process.
 func newScreen(t *testing.T) *screen {
 	t.Helper()
 	keys, tty, err := pty.Open()
@@ -43,14 +43,14 @@ func watch(s *screen) *screen {
 	return s
 }
 
-// run runs a command of this process on the terminal.
+// run runs a command in this process on the terminal.
 func (s *screen) run(ctx context.Context, args ...string) chan int {
 	code := make(chan int, 1)
 	go func() { code <- Run(ctx, args, s.tty, s.tty, s.tty) }()
 	return code
 }
 
-// echoes reports whether the terminal shows what is typed.
+// echoes reports whether the terminal displays what is typed.
 func (s *screen) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(s.keys.Fd()), unix.TCGETS)
@@ -81,8 +81,8 @@ func archiveOf(t *testing.T, size int) string {
 	return file
 }
 
-// TestProgress: a terminal shows the bytes that pass and what the server does, and in the end the
-// answer alone.
+// TestProgress: a terminal shows the transferred bytes and the phase of the server, and in the end
+// only the answer.
 func TestProgress(t *testing.T) {
 	is, s := is.New(t), newScreen(t)
 	goOn := make(chan struct{})
@@ -122,7 +122,8 @@ func TestProgress(t *testing.T) {
 
 var bar = regexp.MustCompile(`sending \[=+ +\] \d+\.\dMiB of 64\.0MiB`)
 
-// TestInterruptedTransfers say what is known of the work, in one line, and exit as shells expect.
+// TestInterruptedTransfers: an interrupted command prints what is known of its work in one line,
+// and has the exit code that shells expect.
 func TestInterruptedTransfers(t *testing.T) {
 	sent, waits := make(chan struct{}, 1), make(chan struct{})
 	flags := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +153,7 @@ func TestInterruptedTransfers(t *testing.T) {
 		cancel()
 		is.Equal(<-code, 130)
 		is.Equal(stdout.String(), "")
-		// and no bar, where nobody watches
+		// without a terminal no progress is printed
 		is.True(strings.HasPrefix(stderr.String(), "tenantcontent: interrupted: "+says))
 		is.Equal(strings.Count(stderr.String(), "\n"), 1)
 	}
@@ -161,8 +162,8 @@ func TestInterruptedTransfers(t *testing.T) {
 	is.New(t).Equal(len(left), 0)
 }
 
-// TestInterruptedInput: Ctrl-C also ends a command whose input stalls, or is a pipe that nobody has
-// opened.
+// TestInterruptedInput: Ctrl-C also ends a command whose input stalls, or is a pipe without a
+// writer.
 func TestInterruptedInput(t *testing.T) {
 	reached := make(chan struct{}, 10)
 	flags := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -193,8 +194,8 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestPasswordPrompt: the real program, on a terminal of its own. What is typed is not shown, and
-// Ctrl-C gives the terminal back as it was.
+// TestPasswordPrompt runs the built program on a terminal. The input is not displayed, and Ctrl-C
+// restores the terminal.
 func TestPasswordPrompt(t *testing.T) {
 	is, data := is.New(t), migrated(t)
 	done(t, "", "tenant", "add", "default", "--admin-password="+password, "--data="+data)
@@ -219,7 +220,7 @@ func TestPasswordPrompt(t *testing.T) {
 
 	s, cmd = begin()
 	echo := make(chan bool, 1)
-	tty, err := os.OpenFile(ttyOf(t, s.keys), os.O_RDWR|unix.O_NOCTTY, 0) // so that the terminal outlives the program
+	tty, err := os.OpenFile(ttyOf(t, s.keys), os.O_RDWR|unix.O_NOCTTY, 0) // keeps the terminal after the program
 	is.NoErr(err)
 	defer func() { _ = tty.Close() }()
 	_, err = s.keys.WriteString("another\x03")
@@ -231,7 +232,7 @@ func TestPasswordPrompt(t *testing.T) {
 	is.True(<-echo)
 }
 
-// ttyOf returns the path of the terminal behind its keys.
+// ttyOf returns the path of the terminal with these keys.
 func ttyOf(t *testing.T, keys *os.File) string {
 	t.Helper()
 	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
@@ -239,7 +240,7 @@ func ttyOf(t *testing.T, keys *os.File) string {
 	return filepath.Join("/dev/pts", itoa(n))
 }
 
-// TestTenantDeleteAsks for the id, on a terminal.
+// TestTenantDeleteAsks: the id is requested on a terminal.
 func TestTenantDeleteAsks(t *testing.T) {
 	is, data, s := is.New(t), "--data="+migrated(t), newScreen(t)
 	done(t, "", "tenant", "add", "acme", "--admin-password="+password, data)
@@ -267,7 +268,7 @@ func TestTenantDeleteAsks(t *testing.T) {
 	s.shows(t, "Deleted the tenant acme with 1 user, 1 domain.")
 }
 
-// TestAppPushProgress: on a terminal the files are listed when the progress line has gone.
+// TestAppPushProgress: on a terminal the files are listed after the progress line was removed.
 func TestAppPushProgress(t *testing.T) {
 	at := serving(t, "--data="+t.TempDir(), "--admin-password="+password)
 	is, s, screen := is.New(t), newSite(t, &live{at, at.login(t, "default", "admin", password)}), newScreen(t)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// size is a number of bytes, read and printed as 64MiB.
+// size is a number of bytes, parsed and printed as 64MiB.
 type size int64
 
 // units are the suffixes of a size, each 1024 times the one before.
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
 
-// UnmarshalText reads a whole number of at least 1 with one of units behind it, or with none for
-// bytes.
+// UnmarshalText parses a whole number of at least 1, followed by one of units or, for bytes, by
+// nothing.
 func (s *size) UnmarshalText(text []byte) error {
 	digits := strings.TrimRight(string(text), "BKMGTi")
 	factor, unit := int64(1), string(text[len(digits):])
@@ -59,10 +59,10 @@ func (s size) about() string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + units[unit]
 }
 
-// count is a number of things, at least 1.
+// count is a number of at least 1.
 type count int64
 
-// UnmarshalText reads a whole number of at least 1.
+// UnmarshalText parses a whole number of at least 1.
 func (c *count) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 1 {
@@ -72,10 +72,10 @@ func (c *count) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// lifetime is how long something lives, at least a second.
+// lifetime is a duration of at least a second.
 type lifetime time.Duration
 
-// UnmarshalText reads a duration as Go writes it.
+// UnmarshalText parses a duration in the format of Go.
 func (l *lifetime) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < time.Second {
@@ -85,10 +85,10 @@ func (l *lifetime) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// days is a number of days, 0 for ever.
+// days is a number of days; 0 is unlimited.
 type days int
 
-// UnmarshalText reads a whole number with d behind it, or 0.
+// UnmarshalText parses a whole number followed by d, or 0.
 func (d *days) UnmarshalText(text []byte) error {
 	digits, ok := strings.CutSuffix(string(text), "d")
 	n, err := strconv.ParseUint(digits, 10, 16)
@@ -99,5 +99,5 @@ func (d *days) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the number with d behind it.
+// String returns the number followed by d.
 func (d days) String() string { return strconv.Itoa(int(d)) + "d" }

@@ -31,7 +31,7 @@ func (u *userPasswdCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// who names a user and where the password comes from.
+// who has a user and the source of a password.
 type who struct {
 	storage
 	Username string `arg:"" help:"Username."`
