@@ -1,5 +1,4 @@
-// Package blobstest checks that a blobs.Store does what its interface documents. Tests of stores
-// import it.
+// Package blobstest checks implementations of blobs.Store. Tests of stores import it.
 package blobstest
 
 import (
@@ -26,13 +25,13 @@ var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
 const (
 	mib       = 1 << 20
-	batch     = 16 * mib // a Store may delete so much at once: more shows that it goes on
+	batch     = 16 * mib // a Store may delete this much at once; more shows that it continues
 	unlimited = math.MaxInt64
 )
 
-// TestStore runs the checks of what is done at once, cut short and kept apart; TestSize has the
-// others. open returns an empty Store whose database has the tenants acme and evil, on at most
-// eight connections.
+// TestStore runs the checks of concurrency, interruptions and isolation; TestSize has the others.
+// open returns an empty Store whose database has the tenants acme and evil, on at most eight
+// connections.
 func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"ParallelReads":       testParallelReads,
@@ -49,8 +48,8 @@ func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	})
 }
 
-// TestSize runs the checks that move many bytes one after the other: the race detector makes them
-// slow and finds nothing in them. open is that of TestStore.
+// TestSize runs the sequential checks that move many bytes, in which the race detector is slow and
+// finds nothing. open is that of TestStore.
 func TestSize(t *testing.T, open func(t *testing.T) blobs.Store) {
 	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"RoundTrip":           testRoundTrip,
@@ -71,12 +70,11 @@ func run(t *testing.T, open func(t *testing.T) blobs.Store, checks map[string]fu
 	}
 }
 
-// random returns bytes that are the same for the same size. A chunk differs from the ones beside
-// it.
+// random returns bytes that are the same for the same size. Adjacent chunks differ.
 func random(size int) []byte {
 	p := make([]byte, min(size, 3*mib+251), size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(p)
-	for len(p) < size { // copying is much cheaper than making
+	for len(p) < size { // copying is much cheaper than generating
 		p = append(p, p[:min(len(p), size-len(p))]...)
 	}
 	return p
@@ -89,7 +87,7 @@ func put(t *testing.T, s blobs.Store, tenant, id string, p []byte) blobs.Info {
 	return info
 }
 
-// get reads a blob whole; nil when it is not found.
+// get reads a whole blob. It returns nil if the blob does not exist.
 func get(t *testing.T, s blobs.Store, tenant, id string) []byte {
 	t.Helper()
 	is := is.New(t)
@@ -104,7 +102,7 @@ func get(t *testing.T, s blobs.Store, tenant, id string) []byte {
 	return p
 }
 
-// leavesNone checks that of a blob that failed nothing is left, not even for a sweep.
+// leavesNone checks that nothing of a failed blob remains, not even for a sweep.
 func leavesNone(t *testing.T, s blobs.Store, id string) {
 	t.Helper()
 	is := is.New(t)
@@ -112,7 +110,7 @@ func leavesNone(t *testing.T, s blobs.Store, id string) {
 	n, err := s.Sweep(t.Context(), "acme", monday.Add(time.Hour))
 	is.NoErr(err)
 	is.Equal(n, 0)
-	put(t, s, "acme", id, []byte("again")) // nor is the id taken
+	put(t, s, "acme", id, []byte("again")) // the id is not in use either
 	is.Equal(string(get(t, s, "acme", id)), "again")
 }
 
@@ -130,7 +128,7 @@ func testRoundTrip(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testReads compares a Reader with a bytes.Reader, and writes of any size with the whole.
+// testReads compares a Reader with a bytes.Reader, and writes of any size with one write.
 func testReads(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	for _, size := range []int{0, mib, 2*mib + 17} {
@@ -192,7 +190,7 @@ func sameReads(t *rapid.T, got blobs.Reader, want *bytes.Reader) {
 			}
 		},
 	}
-	for range rapid.IntRange(1, 8).Draw(t, "steps") { // t.Repeat makes 30, of a chunk each
+	for range rapid.IntRange(1, 8).Draw(t, "steps") { // t.Repeat runs 30 steps, each of a chunk
 		ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")](t)
 	}
 }
@@ -239,7 +237,7 @@ func testParallelPuts(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testWaiting: more slow senders and readers than the pool has connections hold up nobody.
+// testWaiting: more slow writers and readers than the pool has connections do not block others.
 func testWaiting(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -291,7 +289,7 @@ func testTaken(t *testing.T, s blobs.Store) {
 		put(t, s, "acme", id, random(size))
 		_, err := blobs.Put(ctx, s, "acme", id, unlimited, monday, bytes.NewReader(random(3*mib)))
 		is.Equal(errs.CodeOf(err), errs.Conflict)
-		is.True(bytes.Equal(get(t, s, "acme", id), random(size))) // the first one stays whole
+		is.True(bytes.Equal(get(t, s, "acme", id), random(size))) // the first one is not changed
 	}
 }
 
@@ -303,7 +301,7 @@ func testIsolation(t *testing.T, s blobs.Store) {
 	_, err := s.Open(ctx, "evil", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing
 	is.NoErr(s.Delete(ctx, "evil", "a"))
-	put(t, s, "evil", "a", []byte("evil")) // nor what is taken
+	put(t, s, "evil", "a", []byte("evil")) // nor its used space
 	is.Equal(string(get(t, s, "evil", "a")), "evil")
 
 	w, err := s.Create(ctx, "acme", "half", unlimited, monday)
@@ -315,7 +313,7 @@ func testIsolation(t *testing.T, s blobs.Store) {
 	is.Equal(n, 0)
 	_, err = w.Commit(ctx)
 	is.NoErr(err)
-	is.True(bytes.Equal(get(t, s, "acme", "half"), random(mib+1))) // and changes nothing
+	is.True(bytes.Equal(get(t, s, "acme", "half"), random(mib+1))) // another tenant cannot change it
 	is.True(bytes.Equal(get(t, s, "acme", "a"), random(mib+1)))
 }
 
@@ -331,12 +329,12 @@ func testDelete(t *testing.T, s blobs.Store) {
 		is.Equal(get(t, s, "acme", id), nil)
 	}
 	_, err = r.ReadAt(make([]byte, 10), 2*batch)
-	is.Equal(errs.CodeOf(err), errs.NotFound) // an open Reader fails, it returns no other bytes
+	is.Equal(errs.CodeOf(err), errs.NotFound) // an open Reader fails, and returns no other bytes
 	is.True(bytes.Equal(get(t, s, "acme", "kept"), random(2*mib)))
 	leavesNone(t, s, "big")
 }
 
-// testDeleteCutShort: a blob that is deleted in part is not found, and swept.
+// testDeleteCutShort: a blob that was deleted in part is not found, and is swept.
 func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	size := 2*batch + 2*mib
@@ -348,13 +346,13 @@ func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	done := make(chan error)
 	go func() { done <- s.Delete(ctx, "acme", "a") }()
 	for err == nil {
-		_, err = r.ReadAt(make([]byte, 2), int64(size-mib-1)) // from two chunks, as a Reader keeps the last one
+		_, err = r.ReadAt(make([]byte, 2), int64(size-mib-1)) // across two chunks, because a Reader keeps the last one
 	}
 	cancel()
 	<-done
 	is.Equal(get(t, s, "acme", "a"), nil)
 	_, err = s.Sweep(t.Context(), "acme", monday.Add(time.Hour))
-	for errs.CodeOf(err) == errs.Conflict { // the server may still be at work on the delete that was cut short
+	for errs.CodeOf(err) == errs.Conflict { // the server may still run the interrupted delete
 		_, err = s.Sweep(t.Context(), "acme", monday.Add(time.Hour))
 	}
 	is.NoErr(err)
@@ -364,14 +362,14 @@ func testDeleteCutShort(t *testing.T, s blobs.Store) {
 func testSweep(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", "complete", random(mib))
-	for i := range 3 { // the process dies: no Commit, no Abort
+	for i := range 3 { // the process ends without Commit or Abort
 		w, err := s.Create(ctx, "acme", fmt.Sprint(i), unlimited, monday.Add(time.Duration(i)*time.Hour))
 		is.NoErr(err)
 		_, err = w.Write(random(batch + mib))
 		is.NoErr(err)
 	}
 	for _, want := range []int{2, 0} {
-		n, err := s.Sweep(ctx, "acme", monday.Add(2*time.Hour)) // the third was begun right then, not before
+		n, err := s.Sweep(ctx, "acme", monday.Add(2*time.Hour)) // the third one was begun at that time, not before
 		is.NoErr(err)
 		is.Equal(n, want)
 	}
@@ -400,8 +398,8 @@ func testSweepEndsWriter(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testSweepWhileCommitted: a blob that is committed while a sweep is under way is removed or stays
-// whole, and Commit fails or not accordingly.
+// testSweepWhileCommitted: a blob that is committed during a sweep is either removed, and Commit
+// fails, or is complete.
 func testSweepWhileCommitted(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
 	begin := func(id string) blobs.Writer {
@@ -434,7 +432,7 @@ func testSweepWhileCommitted(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testCommittedStays: Abort leaves a blob that is committed, as after a COMMIT whose answer was
+// testCommittedStays: Abort does not remove a committed blob, as after a COMMIT whose answer was
 // lost.
 func testCommittedStays(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
@@ -474,7 +472,7 @@ func testHidden(t *testing.T, s blobs.Store) {
 	leavesNone(t, s, "b")
 }
 
-// faulty returns n bytes and then calls then.
+// faulty returns a Reader of n bytes that then calls then.
 func faulty(n int, then func() error) io.Reader {
 	return io.MultiReader(bytes.NewReader(random(n)), readFunc(func([]byte) (int, error) { return 0, then() }))
 }
@@ -490,7 +488,7 @@ func testFailed(t *testing.T, s blobs.Store) {
 	fault := errors.New("fault")
 	for _, size := range sizes {
 		_, err := blobs.Put(t.Context(), s, "acme", "a", unlimited, monday, faulty(size, func() error { return fault }))
-		is.True(err == fault) // as it is
+		is.True(err == fault) // returned unchanged
 		leavesNone(t, s, "a")
 		is.NoErr(s.Delete(t.Context(), "acme", "a"))
 	}
@@ -539,7 +537,7 @@ func testErrorsStay(t *testing.T, s blobs.Store) {
 	is.NoErr(err)
 	_, err = w.Write(random(11))
 	is.Equal(errs.CodeOf(err), errs.TooLarge)
-	_, err = w.Write(random(1)) // who did not look at the error cannot make a blob with a hole
+	_, err = w.Write(random(1)) // a caller that ignores the error cannot create a blob with a hole
 	is.Equal(errs.CodeOf(err), errs.TooLarge)
 	_, err = w.Commit(ctx)
 	is.Equal(errs.CodeOf(err), errs.TooLarge)

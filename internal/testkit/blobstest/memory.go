@@ -15,7 +15,7 @@ import (
 // TestMemory streams 64 MiB in and out; the heap must not grow by a quarter of it.
 func TestMemory(t *testing.T, s blobs.Store) {
 	is := is.New(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // count what is in use, not what waits for the collector
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that garbage is not counted
 	heap := newHeap()
 	chunk := random(mib)
 	in := make([]io.Reader, 64)
@@ -37,7 +37,7 @@ func TestMemory(t *testing.T, s blobs.Store) {
 	is.True(heap.growth() < 16*mib)
 }
 
-// heap is a Writer that notes the most memory in use at any Write.
+// heap is a Writer that records the most memory in use at any Write.
 type heap struct{ start, peak uint64 }
 
 func newHeap() *heap {

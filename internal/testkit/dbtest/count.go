@@ -13,19 +13,19 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
 
-// Counter notes the statements that a database runs.
+// Counter records the statements that a database runs.
 type Counter struct {
 	mu         sync.Mutex
 	statements []Statement
 }
 
-// Statement is one that a database has run.
+// Statement is a statement that a database has run.
 type Statement struct {
 	Text string
 	Args []any
 }
 
-// Take returns the statements since the last Take, in order. BEGIN, COMMIT and ROLLBACK are none.
+// Take returns the statements since the last Take, in order, without BEGIN, COMMIT and ROLLBACK.
 func (c *Counter) Take() []string {
 	var all []string
 	for _, s := range c.Statements() {
@@ -53,8 +53,7 @@ func (c *Counter) note(statement string, args []driver.NamedValue) {
 	c.statements = append(c.statements, s)
 }
 
-// Counted opens a database whose statements are noted, whoever sends them: bun's builder or
-// database/sql.
+// Counted opens a database whose statements are recorded, whether bun or database/sql sends them.
 func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	t.Helper()
 	c := &Counter{}
@@ -76,7 +75,7 @@ func CountedTx(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	}), c
 }
 
-// Watched returns a database on the connections of another one that calls before with each
+// Watched returns a database on the connections of another one. It calls before with each
 // statement, and with COMMIT, before it is sent.
 func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB {
 	t.Helper()
@@ -90,7 +89,7 @@ func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB
 func watch(t testing.TB, whole *bun.DB, before func(statement string, args []driver.NamedValue)) *bun.DB {
 	t.Helper()
 	db := sql.OpenDB(watched{whole.DB, before})
-	db.SetMaxIdleConns(2) // fewer than the pool that they are taken from
+	db.SetMaxIdleConns(2) // fewer than the pool of the connections
 	t.Cleanup(func() { _ = db.Close() })
 	if whole.Dialect().Name() == dialect.PG {
 		return bun.NewDB(db, pgdialect.New())
@@ -98,7 +97,8 @@ func watch(t testing.TB, whole *bun.DB, before func(statement string, args []dri
 	return bun.NewDB(db, sqlitedialect.New())
 }
 
-// watched connects with the connections of another pool, as that is all which both engines show.
+// watched connects with the connections of another pool, which is the only way that both engines
+// support.
 type watched struct {
 	*sql.DB
 	before func(statement string, args []driver.NamedValue)
@@ -111,14 +111,14 @@ func (c watched) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	out := &watchedConn{lent: lent, before: c.before}
-	err = lent.Raw(func(conn any) error { // nobody else uses it until lent is closed
+	err = lent.Raw(func(conn any) error { // not used elsewhere until lent is closed
 		out.safeConn = conn.(safeConn)
 		return nil
 	})
 	return out, err
 }
 
-// safeConn is what the connections of pgsafe and sqlitesafe have.
+// safeConn has the methods of the connections of pgsafe and sqlitesafe.
 type safeConn interface {
 	driver.Conn
 	driver.QueryerContext

@@ -1,8 +1,8 @@
 // Package dbtest opens both databases, migrated and empty, for tests.
 //
-// Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's own process
-// (internal/testkit/pgtest), with row-level security switched on: there a statement that does not
-// name the tenant that it runs for sees nothing.
+// Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's process
+// (internal/testkit/pgtest), with row-level security: a statement that does not set its tenant sees
+// no rows.
 package dbtest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 )
 
-// Opener returns a database of a test's own: migrated, with the tenants acme and evil, closed when
+// Opener opens a migrated database for one test, with the tenants acme and evil. It is closed when
 // the test ends.
 type Opener func(t testing.TB) *bun.DB
 
@@ -41,7 +41,7 @@ func Each(t *testing.T, test func(t *testing.T, open Opener)) {
 	})
 }
 
-// SQLite returns an embedded database in a file of the test's own.
+// SQLite returns an embedded database in a file for one test.
 func SQLite(t testing.TB) *bun.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -55,12 +55,13 @@ func SQLite(t testing.TB) *bun.DB {
 	return open(t, "sqlite:"+path)
 }
 
-// Shared is the environment variable that names a folder for what every process of a run of tests
-// starts from: a migrated SQLite file and a PostgreSQL cluster. Without it each process makes its
-// own. .ci/test.sh sets it.
+// Shared is the environment variable with a folder that the processes of a test run share: it has a
+// migrated SQLite file and a PostgreSQL cluster. Without it each process creates its own.
+// .ci/test.sh sets it.
 const Shared = "TENANTCONTENT_TEST_SHARED"
 
-// template is a migrated SQLite file, kept in memory: migrating takes longer than most tests.
+// template is a migrated SQLite file, kept in memory because migrating takes longer than most
+// tests.
 var template = sync.OnceValues(func() (whole []byte, err error) {
 	dir, shared := os.Getenv(Shared), ""
 	if dir != "" {
@@ -80,7 +81,7 @@ var template = sync.OnceValues(func() (whole []byte, err error) {
 		return nil, err
 	}
 	err = prepare(context.Background(), db)
-	if err := errors.Join(err, db.Close()); err != nil { // Close copies the log back, so that the file is whole
+	if err := errors.Join(err, db.Close()); err != nil { // Close copies the log, so that the file is complete
 		return nil, err
 	}
 	if whole, err = os.ReadFile(path); err == nil && dir != "" {
@@ -89,8 +90,8 @@ var template = sync.OnceValues(func() (whole []byte, err error) {
 	return whole, err
 })
 
-// cluster is the process's PostgreSQL, with the role tester and the templates. pgtest takes it down
-// when the process ends, however that ends.
+// cluster is the process's PostgreSQL, with the role tester and the templates. pgtest stops it when
+// the process ends, even if it is killed.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	ctx, shared := context.Background(), ""
 	if dir := os.Getenv(Shared); dir != "" {
@@ -112,9 +113,9 @@ var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	return c, err
 })
 
-// addTemplates makes the databases that tests copy, which takes a tenth of the time of migrating:
-// plain is migrated, secured has row-level security, too. Policies do not bind a superuser, so
-// tests log in as tester.
+// addTemplates creates the databases that tests copy, which takes a tenth of the time of migrating.
+// plain is migrated, and secured has row-level security, too. Policies do not apply to a superuser,
+// so tests log in as tester.
 func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
 	admin, err := engines.Open(c.URL)
 	if err != nil {
@@ -148,8 +149,8 @@ func Server(t testing.TB) *pgtest.Cluster {
 
 var schemas atomic.Int64
 
-// PostgresURL returns the URL of an empty schema of the test's own, as a user whom row-level
-// security binds.
+// PostgresURL returns the URL of an empty schema for one test, as a user to which row-level
+// security applies.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	c := Server(t)
@@ -174,13 +175,13 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
-// Postgres returns a database of the test's own, with row-level security on.
+// Postgres returns a database for one test, with row-level security.
 func Postgres(t testing.TB) *bun.DB {
 	t.Helper()
 	return open(t, address(Server(t), borrow(t, "secured"), "row_level_security=on"))
 }
 
-// create makes a copy of a template and returns its name.
+// create copies a template and returns the name of the copy.
 func create(t testing.TB, template string) string {
 	t.Helper()
 	Server(t)
@@ -194,8 +195,8 @@ func create(t testing.TB, template string) string {
 		t.Fatal(err)
 	}
 	strategy := ""
-	if version >= 15_00_00 { // 14 knows no other
-		strategy = " STRATEGY FILE_COPY" // as files: that writes no log
+	if version >= 15_00_00 { // version 14 does not have others
+		strategy = " STRATEGY FILE_COPY" // as files, which writes no log
 	}
 	if _, err := all.ExecContext(
 		t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester%s", name, template, strategy),
@@ -205,7 +206,7 @@ func create(t testing.TB, template string) string {
 	return name
 }
 
-// drop removes a database. Of a server that a test has killed it stays there.
+// drop removes a database. If a test has killed the server, the database remains.
 func drop(name string) {
 	if all, err := databases(); err == nil {
 		_, _ = all.ExecContext(context.Background(), fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name))
@@ -216,14 +217,14 @@ func drop(name string) {
 func address(c *pgtest.Cluster, name, query string) string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
-		panic(err) // of our own making
+		panic(err) // the URL is valid
 	}
 	u.User, u.Path = url.User("tester"), "/"+name
 	u.RawQuery += "&" + query
 	return u.String()
 }
 
-// databases is a connection that makes databases.
+// databases is a connection that creates databases.
 var databases = sync.OnceValues(func() (*bun.DB, error) {
 	c, err := cluster()
 	if err != nil {
@@ -238,7 +239,7 @@ func fill(ctx context.Context, url string, secured bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }() // a template has no connections
+	defer func() { err = errors.Join(err, db.Close()) }() // a template must not have connections
 	if err := prepare(ctx, db); err != nil || !secured {
 		return err
 	}
@@ -257,7 +258,7 @@ func open(t testing.TB, url string) *bun.DB {
 }
 
 // Partitions is the environment variable with the number of partitions of each table of a
-// PostgreSQL; without it there are none.
+// PostgreSQL. Without it the tables are not partitioned.
 const Partitions = "TENANTCONTENT_TEST_PARTITIONS"
 
 func migrate(ctx context.Context, db *bun.DB) error {
@@ -289,8 +290,8 @@ func prepare(ctx context.Context, db *bun.DB) error {
 	return nil
 }
 
-// People adds principals with some ids to both tenants, for content to be theirs. They are no
-// users: nobody can log in.
+// People adds principals with some ids to both tenants, as owners of content. They are not users,
+// and cannot log in.
 func People(t testing.TB, db *bun.DB, ids ...string) *bun.DB {
 	t.Helper()
 	if err := addPeople(t.Context(), db, ids...); err != nil {
@@ -319,5 +320,5 @@ func addPeople(ctx context.Context, db *bun.DB, ids ...string) error {
 	return nil
 }
 
-// created is when the tenants of a test were made.
+// created is the creation time of the tenants of a test.
 var created = time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)

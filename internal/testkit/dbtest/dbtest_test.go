@@ -44,7 +44,7 @@ func principals(t *testing.T, db *bun.DB, tenant string) (n int) {
 	return n
 }
 
-// TestPostgresUserIsBound: a superuser or one who bypasses policies would see every tenant.
+// TestPostgresUserIsBound: a superuser or a user that bypasses policies would see every tenant.
 func TestPostgresUserIsBound(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
@@ -63,14 +63,14 @@ func TestCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		db, count := dbtest.Counted(t, open)
-		is.Equal(len(count.Take()), 0) // migrating is not noted
+		is.Equal(len(count.Take()), 0) // migrating is not recorded
 		is.Equal(principals(t, db, "acme"), 1)
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.NewUpdate().Table("tc_principals").Set("label = 'x'").Where("tenant_id = 'acme'").Exec(ctx)
 			return err
 		}))
 		all := count.Take()
-		is.Equal(len(all), 2) // fixed text and the builder's, without BEGIN and COMMIT
+		is.Equal(len(all), 2) // fixed text and built statements, without BEGIN and COMMIT
 		is.Equal(all[0], "SELECT count(*) FROM tc_principals WHERE tenant_id = $1")
 		is.True(strings.HasPrefix(all[1], "UPDATE"))
 		is.Equal(len(count.Take()), 0)

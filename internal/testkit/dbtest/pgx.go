@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// EachStore runs the suite of a Store on each database, and as subtest pgx on PostgreSQL through
-// another driver: a host may bring a *bun.DB of its own.
+// EachStore runs the suite of a Store on each database, and as subtest pgx on PostgreSQL with
+// another driver, because a host may use its own *bun.DB.
 func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 	Each(t, test)
 	t.Run("pgx", func(t *testing.T) {
@@ -21,7 +21,7 @@ func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 	})
 }
 
-// PGDriver is PGX through uptrace's pgdriver as it is.
+// PGDriver is PGX with uptrace's pgdriver.
 func PGDriver(t testing.TB) *bun.DB {
 	t.Helper()
 	db := bun.NewDB(
@@ -32,8 +32,8 @@ func PGDriver(t testing.TB) *bun.DB {
 	return db
 }
 
-// PGX returns a database of the test's own, as a host may bring it: through pgx, and without
-// row-level security, for which a connection has to be one of package postgres.
+// PGX returns a database for one test as a host may open it: with pgx and without row-level
+// security, which requires connections of package database.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
 	c, err := pgx.ParseConfig(address(Server(t), borrow(t, "plain"), ""))

@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 )
 
-// pool has the databases of tests that have ended, for others: to empty one costs a PostgreSQL a
-// tenth of making and dropping it.
+// pool has the databases of tests that have ended, for other tests. Emptying one takes a PostgreSQL
+// a tenth of the time of creating and dropping it.
 var pool struct {
 	sync.Mutex
 	idle map[string][]*pooled // by template
@@ -24,12 +24,13 @@ var pool struct {
 // pooled is a copy of a template that tests use one after the other.
 type pooled struct {
 	name    string
-	admin   *bun.DB                    // as superuser, whom no policy binds
-	rows    map[string]json.RawMessage // of the template, by table: JSON arrays
+	admin   *bun.DB                    // as a superuser, to which policies do not apply
+	rows    map[string]json.RawMessage // rows of the template by table: JSON arrays
 	catalog string
 }
 
-// borrow returns an idle copy of a template, or a new one, which is given back when the test ends.
+// borrow returns an idle copy of a template, or a new one. It is returned to the pool when the test
+// ends.
 func borrow(t testing.TB, template string) string {
 	t.Helper()
 	pool.Lock()
@@ -77,7 +78,7 @@ func newPooled(t testing.TB, template string) *pooled {
 	return p
 }
 
-// content returns the rows of all tables that have some.
+// content returns the rows of all tables that have any.
 func (p *pooled) content() (map[string]json.RawMessage, error) {
 	var tables []string
 	err := p.admin.NewRaw(`SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace `+
@@ -96,8 +97,7 @@ func (p *pooled) content() (map[string]json.RawMessage, error) {
 	return rows, err
 }
 
-// look returns a text that changes with what is in the catalogs: the schema, rights, settings and
-// statistics.
+// look returns a text that changes with the catalogs: the schema, rights, settings and statistics.
 func (p *pooled) look() (s string, err error) {
 	err = p.admin.NewRaw(`SELECT concat_ws(' ',
 		(SELECT md5(string_agg(concat_ws(' ', oid, relname, relowner, relkind, relnatts, relchecks, relhastriggers, relrowsecurity, relforcerowsecurity, relacl, reloptions), ',' ORDER BY oid)) FROM pg_class WHERE oid >= 16384),
@@ -113,8 +113,8 @@ func (p *pooled) look() (s string, err error) {
 	return s, err
 }
 
-// alone ends all other connections, and returns when they are gone. PostgreSQL's own waiting would
-// look every 100 ms only.
+// alone ends all other connections, and returns when they have ended. PostgreSQL itself would check
+// only every 100 ms.
 func (p *pooled) alone(ctx context.Context) error {
 	for range 5000 {
 		var others int
@@ -128,8 +128,8 @@ func (p *pooled) alone(ctx context.Context) error {
 	return fmt.Errorf("%s is still in use", p.name)
 }
 
-// reset makes the rows of a database those of its template again. It fails if a test has changed
-// more than rows.
+// reset restores the rows of the template in a database. It fails if a test has changed more than
+// rows.
 func (p *pooled) reset() error {
 	ctx := context.Background()
 	if err := p.alone(ctx); err != nil {
@@ -143,8 +143,8 @@ func (p *pooled) reset() error {
 		return fmt.Errorf("a test has changed more than rows of %s", p.name)
 	}
 	return p.admin.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// Foreign keys and triggers do not count for a replica. DELETE is cheaper than new files,
-		// but leaves dead rows, which the planner sees.
+		// A replica ignores foreign keys and triggers. DELETE is cheaper than new files, but leaves
+		// dead rows, which the planner sees.
 		if _, err := tx.ExecContext(ctx, `SET LOCAL session_replication_role = replica`); err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// WithoutStatistics keeps a PostgreSQL from collecting statistics of tables by itself, so that they
-// stay what a test makes them.
+// WithoutStatistics keeps PostgreSQL from updating statistics of tables automatically, so that a
+// test controls them.
 func WithoutStatistics(t testing.TB, db *bun.DB, tables ...string) {
 	t.Helper()
 	for _, table := range tables {
-		var stored []string // a table with partitions has its rows in these
+		var stored []string // the rows of a table with partitions are in these
 		if err := db.NewRaw(`SELECT CAST(CAST(oid AS regclass) AS text) FROM pg_class WHERE relkind = 'r'
 			AND (oid = CAST(? AS regclass) OR oid IN (SELECT relid FROM pg_partition_tree(?)))`,
 			table, table).Scan(t.Context(), &stored); err != nil {
@@ -33,8 +33,7 @@ func WithoutStatistics(t testing.TB, db *bun.DB, tables ...string) {
 }
 
 // RowsRead returns how many rows of all tables a PostgreSQL reads while fn runs in a transaction of
-// a tenant, also for foreign keys and triggers. It is what a bad plan shows itself by on a machine
-// of any speed.
+// a tenant, including foreign keys and triggers. It reveals a bad plan on a machine of any speed.
 func RowsRead(t testing.TB, db *bun.DB, tenant string, fn func(ctx context.Context) error) int {
 	t.Helper()
 	var before, after int

@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
 
-// stored are the tables whose bytes the list storage of tc_totals counts: its part, and an
+// stored are the tables whose bytes are counted in the list storage of tc_totals: its part, and an
 // expression over a row.
 var stored = []struct{ table, part, bytes string }{
 	{"tc_blob_chunks", "files", "octet_length(bytes)"},
@@ -38,8 +38,8 @@ func StoredTables() (names []string) {
 	return names
 }
 
-// CheckStored fails the test if what is counted of a tenant's storage is not what its rows have,
-// and returns the bytes of each part. It is one statement, so it may run beside writes.
+// CheckStored fails the test if the counted storage of a tenant differs from that of its rows, and
+// returns the bytes of each part. It runs one statement, so it can run while others write.
 func CheckStored(t testing.TB, db *bun.DB, tenant string) map[string]int64 {
 	t.Helper()
 	is := is.New(t)

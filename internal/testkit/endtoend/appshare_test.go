@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestSharePageInBrowser: a visitor without an account has a page that works; its calls may have a
-// JSON content type, and it reads why some are refused.
+// TestSharePageInBrowser: a visitor without an account gets a page that works. Its calls may have a
+// JSON content type, and it can read why some are refused.
 func TestSharePageInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	app := w.admin.app(t, "Shared", map[string]string{

@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// app makes an app with files and returns its id.
+// app creates an app with files and returns its id.
 func (c *caller) app(t testing.TB, name string, files map[string]string) string {
 	t.Helper()
 	id := c.create(t, "/api/apps", `{"type": "report", "name": "`+name+`"}`)
@@ -66,9 +66,9 @@ func ended(ctx context.Context, t *testing.T) map[string]string {
 	return nil
 }
 
-// TestAppInBrowser: an ordinary front end works: a module script that imports others, also later, a
-// font, a style, a call that the manifest allows, routes of its server with each method, and routes
-// in the hash.
+// TestAppInBrowser: an ordinary front end works: a module script that imports others, also
+// dynamically, a font, a style, a call that the manifest allows, routes of its server with each
+// method, and routes in the hash.
 func TestAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
@@ -117,7 +117,8 @@ window.done = done`,
 }
 
 // TestEndedViewInBrowser: the page of a view that has ended gets an event and shows a bar, whose
-// link opens the app again where it was; a page that prevents the event shows what it likes.
+// link opens the app again at the same place. A page that prevents the event can show something
+// else.
 func TestEndedViewInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	page := func(version, listener string) map[string]string {
@@ -173,8 +174,8 @@ window.done = {version: "` + version + `", hash: location.hash}</script></head>`
 	is.Equal(script(bar), "")
 }
 
-// TestHostileAppInBrowser: a page of an app reaches no cookie and storage, no other app, not the
-// page around it, and nothing of the API beyond its manifest.
+// TestHostileAppInBrowser: a page of an app cannot access cookies and storage, other apps, the page
+// around it, and routes of the API beyond its manifest.
 func TestHostileAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	other := w.admin.app(t, "Other", map[string]string{"index.html": "other", "a.js": "1"})

@@ -20,9 +20,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// TestRemovedWhileMaking: what somebody makes in the moment in which a restore or deploy removes
-// them passes on as the rest. Neither waits for the other in a circle, also when the one needs what
-// the other removes.
+// TestRemovedWhileMaking: what a user creates at the moment in which a restore or deploy removes
+// the user is reassigned like the rest. There are no deadlocks, even if one transaction needs what
+// the other one removes.
 func TestRemovedWhileMaking(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for name, removal := range map[string]func(*world, *testing.T) (context.Context, func() error){
@@ -41,14 +41,14 @@ func TestRemovedWhileMaking(t *testing.T) {
 					return err
 				}))
 				_, err := w.app.Principals.User(root(t), "jo")
-				is.Equal(errs.CodeOf(err) == errs.NotFound, name == "restore") // users of another tenant stay
+				is.Equal(errs.CodeOf(err) == errs.NotFound, name == "restore") // users of another tenant are kept
 				is.Equal(orphans(t, db), 0)
 			})
 		}
 	})
 }
 
-// TestHeirStays: who is to get what the removed ones owned is not removed with them.
+// TestHeirStays: the principal that inherits from removed ones is not removed with them.
 func TestHeirStays(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -71,14 +71,14 @@ func TestHeirStays(t *testing.T) {
 			_, err = w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.ImportOptions{})
 			is.NoErr(err)
 			_, err = w.app.Principals.Resolve(root(t), heir)
-			is.Equal(errs.CodeOf(err), errs.NotFound) // this time it is admin who inherits
+			is.Equal(errs.CodeOf(err), errs.NotFound) // this time admin inherits
 			is.Equal(orphans(t, db), 0)
 		}
 	})
 }
 
-// TestEntryOfRenamed: a bundle's entry of a user who is renamed or deleted in this moment follows
-// them, or is refused.
+// TestEntryOfRenamed: a bundle's entry of a user who is renamed or deleted at the same moment is
+// updated, or refused.
 func TestEntryOfRenamed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -120,8 +120,8 @@ func TestEntryOfRenamed(t *testing.T) {
 	})
 }
 
-// meanwhile runs first in a transaction, and more of it when then, which begins meanwhile, waits
-// for it or is done.
+// meanwhile runs first in a transaction, and more of it after then, which begins in between, is
+// waiting or done.
 func (w *world) meanwhile(
 	t *testing.T, db *bun.DB, ctx context.Context, first func(context.Context) error, then func() error,
 	more ...func(context.Context) error,
@@ -135,7 +135,7 @@ func (w *world) meanwhile(
 		go func() { done <- then() }()
 		for waiting := false; !waiting && len(done) == 0; time.Sleep(time.Millisecond) {
 			inside, c := bunx.For(ctx, db, "acme")
-			if !c.Postgres() { // whoever writes waits
+			if !c.Postgres() { // all writers wait
 				break
 			}
 			err := c.One(
@@ -158,7 +158,7 @@ func (w *world) meanwhile(
 	return <-done
 }
 
-// newUser adds a user to a tenant, and returns their context.
+// newUser adds a user to a tenant, and returns a context of the user.
 func (w *world) newUser(t *testing.T, tenant, name string) context.Context {
 	t.Helper()
 	_, err := w.app.Principals.CreateUser(superuser(t, tenant), principals.User{Username: name, Enabled: true}, "")
@@ -170,13 +170,14 @@ func superuser(t *testing.T, tenant string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "admin", Superuser: true})
 }
 
-// archive is what entries, in JSON, ship from acme.
+// archive returns an archive of entries, in JSON, from acme.
 func (w *world) archive(t *testing.T, entries string) string {
 	t.Helper()
 	return w.admin.must(t, "POST", "/api/_bundle", `{"entries": [`+entries+`]}`).body
 }
 
-// restoreWithoutJo adds jo to acme, and returns a restore of the users and reports of before.
+// restoreWithoutJo adds jo to acme, and returns a function that restores the users and reports from
+// before.
 func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func() error) {
 	t.Helper()
 	report := w.admin.create(t, "/api/reports", `{"name": "Stays"}`)
@@ -187,8 +188,8 @@ func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func
 	}
 }
 
-// deployWithoutJo deploys evil's jo to acme, which has its own, and returns a deploy of the same
-// bundle without jo.
+// deployWithoutJo deploys evil's jo to acme, which has another jo, and returns a function that
+// deploys the same bundle without jo.
 func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func() error) {
 	t.Helper()
 	is, evil := is.New(t), superuser(t, "evil")

@@ -25,8 +25,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// chromium finds the program where .ci/needs.sh does: in CHROMIUM alone when that is set, else in
-// PATH and where macOS has it.
+// chromium finds the program as .ci/needs.sh does: only in CHROMIUM if that is set, else in PATH
+// and in the folder of macOS.
 func chromium() string {
 	names := []string{
 		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
@@ -66,7 +66,7 @@ func newBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// cookies returns all that the browser has, by the beginnings of their names.
+// cookies returns all cookies of the browser, by the beginnings of their names.
 func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
 	t.Helper()
 	all, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (storage.GetCookiesResult, error) {
@@ -81,15 +81,15 @@ func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
 	return found
 }
 
-// landed waits until the browser is at a page of the server, and returns its text. Scripts of the
-// page see no cookie.
+// landed waits until the browser is at a page of the server, and returns its text. The page's
+// scripts must not see cookies.
 func landed(ctx context.Context, t *testing.T, at string) string {
 	t.Helper()
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		there, err := chromedp.Run(
 			ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && location.href === "`+at+`"`),
 		)
-		if err != nil || !there { // a page that is being left has no answer
+		if err != nil || !there { // a page that is being left does not answer
 			continue
 		}
 		text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.cookie + document.body.innerText`))
@@ -106,7 +106,7 @@ func shows(ctx context.Context, t *testing.T, want string) {
 	text := ""
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		now, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
-		if err != nil { // a page that is being left has no answer
+		if err != nil { // a page that is being left does not answer
 			continue
 		}
 		if text = now; strings.Contains(text, want) {
@@ -116,8 +116,8 @@ func shows(ctx context.Context, t *testing.T, want string) {
 	t.Fatalf("the browser does not show %q: %s", want, text)
 }
 
-// TestPage: the page at / shows in a real browser, with its style and without any request for
-// something else, and leads on.
+// TestPage: the page at / is shown in a real browser, with its style and without other requests,
+// and its links work.
 func TestPage(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/")))
@@ -126,7 +126,7 @@ func TestPage(t *testing.T) {
 	for script, want := range map[string]string{
 		`document.documentElement.lang`: "en",
 		`document.title`:                "Content service",
-		// the policy admits the style
+		// the policy allows the style
 		`getComputedStyle(document.body).maxWidth !== "none" ? "styled" : "no"`:                                 "styled",
 		`String(performance.getEntriesByType("resource").filter(e => !e.name.endsWith("/favicon.ico")).length)`: "0",
 		`String(document.querySelectorAll("main h1").length)`:                                                   "1",
@@ -139,7 +139,7 @@ func TestPage(t *testing.T) {
 	is.True(strings.Contains(landed(ctx, t, w.url+"/api"), "inf:login"))
 }
 
-// TestBrowser: the cookies do in a real browser what they are there for.
+// TestBrowser: the cookies have their purposes in a real browser.
 func TestBrowser(t *testing.T) {
 	t.Run("OIDC", func(t *testing.T) {
 		is, ctx, p, w := is.New(t), newBrowser(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
@@ -162,19 +162,19 @@ func TestBrowser(t *testing.T) {
 		text := landed(ctx, t, w.url+"/api/session?x=1")
 		is.Equal(read[struct{ User string }](t, answer{body: text}).User, "jo")
 		all := cookies(ctx, t)
-		is.Equal(len(all), 1) // that of the login has served
+		is.Equal(len(all), 1) // the cookie of the login was used up
 		sid := all["sid"]
 		is.True(sid.HTTPOnly && sid.Session && sid.SameSite == network.CookieSameSiteLax && sid.Domain == "localhost")
 
-		// From the log-in page there and back to it. A login that fails is a page, from which it
-		// can be tried again.
+		// From the log-in page there and back to it. A failed login is a page with a link for
+		// another try.
 		agree := chromedp.Click("#agree")
 		is.NoErr(chromedp.Do(
 			ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"),
 			chromedp.Click(`a[href*="/api/login/work/sso"]`), agree,
 		))
 		is.True(strings.Contains(landed(ctx, t, w.url+"/api/login?tenant=acme"), "You are jo of the tenant acme."))
-		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"}) // who is here already
+		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"}) // a user that exists here
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=2")), agree))
 		shows(ctx, t, "The log-in was refused.")
 		shows(ctx, t, "name this request")
@@ -186,10 +186,10 @@ func TestBrowser(t *testing.T) {
 			chromedp.Click(`form[action="/api/logout"] button`),
 		))
 		shows(ctx, t, "You are logged out")
-		is.Equal(p.Count("/end"), 1) // where a form of that page may lead
+		is.Equal(p.Count("/end"), 1) // the page after a redirect of that form
 		is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
 
-		// Or it is told to the page that has asked for it.
+		// Or the page that requested it gets the error.
 		w.host(map[string]string{"/hello": "<!DOCTYPE html><title>Hello</title><p>Hello</p>"})
 		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"})
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/hello")+"&errors=return"), agree))
@@ -211,7 +211,7 @@ func TestBrowser(t *testing.T) {
 			kept := cookies(ctx, t)["sso"]
 			is.NoErr(chromedp.Do(ctx, chromedp.SendKeys("input[name=user]", samlJo.Name),
 				chromedp.SendKeys("input[name=password]", samlJo.Password), chromedp.Submit("input[name=user]")))
-			if secure == nil { // then a browser brings no cookie along with a form of another site
+			if secure == nil { // then a browser sends no cookie with a form of another site
 				is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
 				is.True(strings.Contains(
 					landed(ctx, t, w.url+"/api/login/"+id+"/acs?tenant=acme"),

@@ -10,12 +10,12 @@ import (
 	"github.com/matryer/is"
 )
 
-// client is a browser without scripts: it has cookies, follows redirects, and says on which page a
-// form is.
+// client is a browser without scripts: it has cookies, follows redirects, and sends the page of a
+// form.
 type client struct {
 	http http.Client
-	at   *url.URL // where it is
-	stop string   // the end of a path that it follows no redirect to; "" for none
+	at   *url.URL // the current address
+	stop string   // end of a path to which redirects are not followed, or ""
 }
 
 func newClient(t testing.TB) *client {
@@ -32,7 +32,7 @@ func newClient(t testing.TB) *client {
 	return c
 }
 
-// get opens an address, also that of a redirect.
+// get opens an address, or follows a redirect.
 func (c *client) get(t testing.TB, address string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -40,7 +40,7 @@ func (c *client) get(t testing.TB, address string) answer {
 	return c.send(t, r)
 }
 
-// post submits a form of the page that it is at.
+// post submits a form of the current page.
 func (c *client) post(t testing.TB, address string, form url.Values) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
@@ -62,8 +62,7 @@ func (c *client) send(t testing.TB, r *http.Request) answer {
 	return received(t, res)
 }
 
-// sentTo opens an address and returns where it is redirected to, with a path that ends so, in the
-// end.
+// sentTo opens an address and returns the last redirect, whose path must end with end.
 func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	t.Helper()
 	c.stop = end
@@ -77,7 +76,7 @@ func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	return to
 }
 
-// who returns the user that the browser is at the server, "" for nobody.
+// who returns the user of the browser at the server, or "".
 func (c *client) who(t testing.TB, w *world) string {
 	t.Helper()
 	a := c.get(t, w.url+"/api/session")
@@ -87,7 +86,7 @@ func (c *client) who(t testing.TB, w *world) string {
 	return read[struct{ User string }](t, a).User
 }
 
-// altered returns an address with a parameter of the query set otherwise.
+// altered returns an address with another value of a query parameter.
 func altered(u *url.URL, name, value string) string {
 	q, other := u.Query(), *u
 	q.Set(name, value)
@@ -95,7 +94,7 @@ func altered(u *url.URL, name, value string) string {
 	return other.String()
 }
 
-// sso is where a login begins.
+// sso returns the address at which a login begins.
 func (w *world) sso(tenant, domain, returnTo string) string {
 	return w.url + "/api/login/" + domain + "/sso?" + url.Values{"tenant": {tenant}, "returnTo": {returnTo}}.Encode()
 }

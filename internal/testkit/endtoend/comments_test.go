@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestCommentMeetsDelete: what is said about an entity that is just being deleted goes with it,
-// whoever is first.
+// TestCommentMeetsDelete: a comment on an entity that is being deleted is deleted with it,
+// whichever is first.
 func TestCommentMeetsDelete(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// counts is what a scan did to users or teams.
+// counts are the changes of users or teams by a scan.
 type counts struct{ Created, Updated, Disabled, Unchanged int }
 
-// scanned is what a scan did to a domain.
+// scanned is the result of a scan of a domain.
 type scanned struct {
 	ID           string
 	ScannedAt    *string
@@ -28,7 +28,7 @@ type scanned struct {
 	Warnings     []string
 }
 
-// scan scans a domain, which has to succeed.
+// scan scans a domain; the scan must succeed.
 func (c *caller) scan(t testing.TB, domain, query string) scanned {
 	t.Helper()
 	a := c.must(t, "POST", "/api/domains/"+domain+"/driver/_scan"+query, "")
@@ -47,7 +47,7 @@ func (c *caller) run(t testing.TB, domain string) run {
 	return read[run](t, c.must(t, "GET", "/api/domains/"+domain+"/scan", ""))
 }
 
-// staff is a directory with four people, of whom jo and mia are readers.
+// staff returns a directory with four people, of whom jo and mia are readers.
 func staff() *slapd.Tree {
 	tree := slapd.LDAP()
 	jo := tree.Person(slapd.Person{Name: "jo", Given: "Jo", Family: "Doe", Mail: "jo@example.org"})
@@ -58,11 +58,10 @@ func staff() *slapd.Tree {
 	return tree
 }
 
-// secretOf is the password of somebody in a directory.
+// secretOf returns the password of a person in a directory.
 func secretOf(name string) string { return slapd.PasswordOf(name) }
 
-// TestDirectory: a tenant connects its directory and its people log in, also those whom no scan has
-// brought yet.
+// TestDirectory: a tenant connects its directory and its people log in, even before the first scan.
 func TestDirectory(t *testing.T) {
 	s := slapd.Test(t, staff())
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -87,7 +86,7 @@ func TestDirectory(t *testing.T) {
 		is.Equal(w.admin.user(t, "jo").Email, "jo@example.org")
 
 		done := w.admin.scan(t, id, "")
-		is.Equal(done.Users, counts{Created: 3, Unchanged: 1}) // the scan knows jo again
+		is.Equal(done.Users, counts{Created: 3, Unchanged: 1}) // the scan recognizes jo
 		is.Equal(done.Warnings, []string{})
 		is.True(done.ScannedAt != nil)
 		is.Equal(w.admin.run(t, id).Phase, "done")
@@ -106,12 +105,12 @@ func TestDirectory(t *testing.T) {
 		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t)
 		jo.do(t, "GET", "/api/session", "").stranger(t)
 		w.admin.scan(t, id, "")
-		is.True(!w.admin.user(t, "jo").Enabled) // whom a superuser has disabled, no scan enables
+		is.True(!w.admin.user(t, "jo").Enabled) // a user that a superuser has disabled is not enabled by scans
 		is.True(!strings.Contains(w.log.String(), "secret"))
 	})
 }
 
-// TestPasswords: nobody gets in without the directory's password, whatever the name is.
+// TestPasswords: a login needs the directory's password, whatever the name is.
 func TestPasswords(t *testing.T) {
 	is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, dbtest.SQLite)
 	way := newWay(t, s.URL)
@@ -131,13 +130,13 @@ func TestPasswords(t *testing.T) {
 		w.login(t, "acme", id, name, secretOf("jo")).stranger(t)
 		w.login(t, "acme", id, name, slapd.ReaderPassword).stranger(t)
 	}
-	w.login(t, "acme", id, "jo\x00", secretOf("jo")).refused(t, http.StatusBadRequest) // as everywhere
+	w.login(t, "acme", id, "jo\x00", secretOf("jo")).refused(t, http.StatusBadRequest) // as for other logins
 	is.Equal(len(w.admin.users(t, id)), 0)
 
 	asked := way.taken.Load()
 	is.True(asked > 0)
 	for _, reason := range []string{"the directory refuses the password", "no entry has this name", "another name"} {
-		is.True(strings.Contains(w.log.String(), reason)) // for whoever runs the server
+		is.True(strings.Contains(w.log.String(), reason)) // for the operator of the server
 	}
 	is.True(!strings.Contains(w.log.String(), secretOf("jo")) &&
 		!strings.Contains(w.log.String(), slapd.ReaderPassword))
@@ -147,9 +146,9 @@ func TestPasswords(t *testing.T) {
 	(&caller{w, ""}).do(
 		t, "POST", "/api/login/staff", `{"tenant": "acme", "username": "jo"}`,
 	).refused(t, http.StatusBadRequest)
-	is.Equal(way.taken.Load(), asked) // the directory was not even asked
+	is.Equal(way.taken.Load(), asked) // the directory was not queried
 
-	is.Equal(w.in(t, "acme", id, "JO", secretOf("jo")).who(t), "jo") // a name as the directory writes it
+	is.Equal(w.in(t, "acme", id, "JO", secretOf("jo")).who(t), "jo") // a name in the directory's spelling
 	is.Equal(w.in(t, "acme", id, "zoe\u0308", secretOf("zoë")).who(t), "zoë")
 	for _, elsewhere := range []string{"local", "nowhere", "staff%2F..%2Flocal"} {
 		w.login(t, "acme", elsewhere, "jo", secretOf("jo")).stranger(t)
@@ -161,11 +160,11 @@ func TestPasswords(t *testing.T) {
 		w.login(t, "acme", id, "jo", "wrong").stranger(t)
 	}
 	asked = way.taken.Load()
-	w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t) // ten failures in a row
-	is.Equal(way.taken.Load(), asked+1)                      // it is asked as for everybody, about nobody
+	w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t) // ten consecutive failures
+	is.Equal(way.taken.Load(), asked+1)                      // it is queried as always, but not for this user
 }
 
-// way leads to a directory and counts the connections that take it.
+// way forwards connections to a directory and counts them.
 type way struct {
 	url   string
 	taken atomic.Int32
@@ -190,7 +189,7 @@ func newWay(t *testing.T, to string) *way {
 	return w
 }
 
-// pass connects two ends until one of them goes.
+// pass forwards between two connections until one of them ends.
 func pass(client net.Conn, to string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", to)
@@ -202,8 +201,8 @@ func pass(client net.Conn, to string) {
 	io.Copy(client, server)
 }
 
-// TestUsernamesOfDirectories: names as directories have them are brought by a scan, log in, and are
-// found and mentioned; one that no user here can have is left out with a warning.
+// TestUsernamesOfDirectories: users with typical names of directories are created by a scan, log
+// in, and are found and mentioned. A name that is not valid here is skipped with a warning.
 func TestUsernamesOfDirectories(t *testing.T) {
 	names := []string{"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "mary ann", "zoë", "d'arc+1=(x)*"}
 	tree := slapd.LDAP()
@@ -216,7 +215,7 @@ func TestUsernamesOfDirectories(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		id := w.admin.domain(t, "Staff", "LDAP", s.Config(s.URL, nil))
-		before := w.in(t, "acme", id, "O'BRIEN", secretOf("o'brien")) // makes the user with the directory's spelling
+		before := w.in(t, "acme", id, "O'BRIEN", secretOf("o'brien")) // creates the user with the directory's spelling
 		is.Equal(before.who(t), "o'brien")
 		done := w.admin.scan(t, id, "")
 		is.Equal(done.Users, counts{Created: len(names) - 1, Unchanged: 1})
@@ -243,8 +242,8 @@ func TestUsernamesOfDirectories(t *testing.T) {
 	})
 }
 
-// TestNamesOfActiveDirectory: somebody is the same user under every form of the name, and failures
-// under all of them count together.
+// TestNamesOfActiveDirectory: a person is the same user with every form of the name, and failures
+// with all forms are counted together.
 func TestNamesOfActiveDirectory(t *testing.T) {
 	is := is.New(t)
 	tree := slapd.AD()
@@ -256,7 +255,7 @@ func TestNamesOfActiveDirectory(t *testing.T) {
 	way, w := newWay(t, s.URL), newWorld(t, dbtest.SQLite)
 	id := w.admin.domain(t, "Corp", "AD", s.Config(way.url, nil))
 	for _, name := range []string{`EXAMPLE\anna`, "anna", "ANNA@example.org", "anna.smith@corp.example"} {
-		is.Equal(w.in(t, "acme", id, name, secretOf("anna")).who(t), "anna") // the first of them makes the user
+		is.Equal(w.in(t, "acme", id, name, secretOf("anna")).who(t), "anna") // the first login creates the user
 	}
 	done := w.admin.scan(t, id, "")
 	is.Equal(done.Users, counts{Created: 4, Unchanged: 1})
@@ -274,7 +273,7 @@ func TestNamesOfActiveDirectory(t *testing.T) {
 		}
 	}
 	for _, form := range []string{"anna", `EXAMPLE\anna`, "anna@example.org", "anna.smith@corp.example"} {
-		w.login(t, "acme", id, form, secretOf("anna")).stranger(t) // ten failures in a row
+		w.login(t, "acme", id, form, secretOf("anna")).stranger(t) // ten consecutive failures
 	}
 	is.True(strings.Contains(w.log.String(), "user locked"))
 	is.Equal(w.in(t, "acme", id, `EXAMPLE\o'brien`, secretOf("o'brien")).who(t), "o'brien")

@@ -1,3 +1,3 @@
-// Package endtoend holds the tests of authentication domains through the whole server: a real
-// directory, real providers of single sign-on, and browsers. It has no code and nobody imports it.
+// Package endtoend has tests of authentication domains with the whole server: a real directory,
+// real providers of single sign-on, and browsers. It contains only tests.
 package endtoend

@@ -21,9 +21,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// TestDeniedNetworks: a superuser cannot make the server connect to where its operator does not
-// want it to, by no driver and by no name for it: to nothing of this machine or link, unless its
-// operator allows that.
+// TestDeniedNetworks: a superuser cannot make the server connect to denied networks, with any
+// driver and any name for the address. By default these are the loopback and link-local networks.
 func TestDeniedNetworks(t *testing.T) {
 	is := is.New(t)
 	db, key := dbtest.SQLite(t), tenantcontent.NewSecretKey()
@@ -89,8 +88,8 @@ func TestDeniedNetworks(t *testing.T) {
 		}
 	}
 	ask()
-	is.True(reached.Load() > 0)                                     // the addresses are right
-	for _, deny := range [][]netip.Prefix{nil, egress.Loopback()} { // by default, and where both name a network
+	is.True(reached.Load() > 0)                                     // the addresses are reachable
+	for _, deny := range [][]netip.Prefix{nil, egress.Loopback()} { // by default, and if both settings name it
 		c := tenantcontent.Config{
 			DomainDrivers: []domains.Driver{ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}},
 			Scripts:       javascript.New(javascript.Options{}),
@@ -121,9 +120,9 @@ func TestDeniedNetworks(t *testing.T) {
 					Reason string
 				}
 			}
-			// a name may be of another address
+			// the address of a name is only known when it is resolved
 			is.NoErr(json.Unmarshal([]byte(w.admin.must(t, "GET", "/api/domains/"+id, "").body), &d))
-			// which is not ready at http
+			// http is not ready for it
 			is.Equal(d.Public.Ready, member == "" && id != "saml")
 			is.True(member == "" ||
 				d.Public.Reason == "config."+member+

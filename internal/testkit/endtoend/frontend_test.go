@@ -22,8 +22,8 @@ import (
 
 var errNoNode = errors.New("no npm found: `make test` installs it, as does `apt-get install nodejs npm`")
 
-// installed returns a copy of a folder with the packages of npm that its package.json names. They
-// are installed once for all runs of the tests on a machine, in the user's folder for caches.
+// installed returns a copy of a folder with the npm packages of its package.json. They are
+// installed once for all test runs on a machine, in the user's cache folder.
 func installed(t *testing.T, folder string) string {
 	t.Helper()
 	is := is.New(t)
@@ -39,7 +39,7 @@ func installed(t *testing.T, folder string) string {
 		is.NoErr(os.MkdirAll(caches, 0o755))
 		fresh, err := os.MkdirTemp(caches, "installing-")
 		is.NoErr(err)
-		defer os.RemoveAll(fresh) // unless it is renamed
+		defer os.RemoveAll(fresh) // unless it was renamed
 		is.NoErr(os.WriteFile(filepath.Join(fresh, "package.json"), manifest, 0o644))
 		npm(
 			t, fresh, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts",
@@ -68,7 +68,7 @@ func npm(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// built returns the files of the front end in testdata, as Vite builds it.
+// built returns the files of the front end in testdata, as built by Vite.
 func built(t *testing.T) map[string]string {
 	t.Helper()
 	is := is.New(t)
@@ -87,15 +87,15 @@ func built(t *testing.T) map[string]string {
 	return files
 }
 
-// withOrigins serves apps at origins of their own, of the same site as the service.
+// withOrigins serves apps at separate origins of the same site as the service.
 func withOrigins(c *tenantcontent.Config) {
 	base, _ := url.Parse(c.BaseURL)
 	c.BaseURL = "http://content.site.localhost:" + base.Port()
 	c.AppOrigin = "http://{app}.apps.site.localhost:" + base.Port()
 }
 
-// TestBuiltFrontEnd: what a bundler makes of an ordinary front end works in the sandbox, but for
-// history, storage and cookies, and at an origin of its own with all of them.
+// TestBuiltFrontEnd: an ordinary bundled front end works in the sandbox, except for history,
+// storage and cookies, and at a separate origin with all of them.
 func TestBuiltFrontEnd(t *testing.T) {
 	files := built(t)
 	files["informer.yaml"] = "access: [colors]\n"
@@ -122,10 +122,10 @@ func TestBuiltFrontEnd(t *testing.T) {
 		is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite, withOrigins)
 		w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 		app := w.admin.app(t, "Front end", files)
-		// the service's cookie is not to be seen
+		// the cookie of the service is not visible
 		own := map[string]string{"history": "/orders/5?x=1", "storage": "1", "cookie": "theme=dark"}
 		is.Equal(show(ctx, t, w.admin, "/api/apps/"+app+"/view"), with(own))
-		is.NoErr(chromedp.Do(ctx, chromedp.Reload())) // of a path that is no file
+		is.NoErr(chromedp.Do(ctx, chromedp.Reload())) // of a path that is not a file
 		own["storage"] = "2"
 		is.Equal(ended(ctx, t), own)
 		at, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href"))

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// hostile is a page that tries what it can, and reports what came of it to itself and to the page
+// hostile is a page that tries several attacks, and reports the results to itself and to the page
 // around it.
 const hostile = `<!doctype html><html><head></head><body><script>
 (async () => {
@@ -50,9 +50,8 @@ parent.postMessage(done, "*")
 })()
 </script></body></html>`
 
-// frames is a page of the service's origin, or of a stranger, with an app and another one in
-// frames. It is done when the first has reported, or with unseen, when the frame has loaded
-// something.
+// frames returns a page of the service's origin, or of another site, with two apps in frames. It is
+// done when the first app has reported, or, with unseen, when the frame has loaded something.
 func frames(app, other string, unseen bool) string {
 	end := ""
 	if unseen {
@@ -63,9 +62,9 @@ func frames(app, other string, unseen bool) string {
 		`<iframe src="` + app + `"></iframe><iframe src="` + other + `"></iframe><script>` + end + `</script>`
 }
 
-// TestHostileAppInFrame: the page of an app reaches nothing of another app, the page around it, the
-// service's session and the API beyond its manifest, in the sandbox and at an origin of its own, by
-// itself and in a frame; and a stranger's page cannot have it in a frame.
+// TestHostileAppInFrame: the page of an app cannot access another app, the page around it, the
+// service's session and the API beyond its manifest, in the sandbox and at a separate origin, by
+// itself and in a frame. A page of another site cannot show it in a frame.
 func TestHostileAppInFrame(t *testing.T) {
 	for name, change := range map[string][]func(*tenantcontent.Config){"sandbox": nil, "own origin": {withOrigins}} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +109,7 @@ func TestHostileAppInFrame(t *testing.T) {
 
 			want := map[string]string{"closed call": "403", "own files closed": "404"}
 			if change != nil {
-				want["cookie"] = "" // the service's are HttpOnly
+				want["cookie"] = "" // those of the service are HttpOnly
 			}
 			check := func(got map[string]string) {
 				t.Helper()
@@ -127,7 +126,7 @@ func TestHostileAppInFrame(t *testing.T) {
 			check(show(ctx, t, w.admin, "/host.html"))
 			at, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + localStorage.host"))
 			is.NoErr(err)
-			is.Equal(at, w.url+"/host.htmlsecret") // nobody has moved it
+			is.Equal(at, w.url+"/host.htmlsecret") // it was not navigated elsewhere
 			want["parent"] = "none"
 			check(show(ctx, t, w.admin, "/api/apps/"+app+"/view"))
 

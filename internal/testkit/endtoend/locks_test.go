@@ -19,8 +19,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestNobodyWaitsInACircle: who saves their profile or a team meets whoever renames or deletes
-// them, and one waits for the other. A deadlock would have cost a scan all that it has read.
+// TestNobodyWaitsInACircle: changes of profiles and teams run concurrently with renames and deletes
+// of the same users, without deadlocks. After a deadlock a scan would have to read the whole
+// directory again.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, func(testing.TB) *bun.DB { return db })
@@ -71,7 +72,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		return err
 	}, func() error { return w.app.Domains.Delete(root(t), domain) })
 	_, err = w.app.Principals.Team(root(t), team.ID)
-	is.Equal(errs.CodeOf(err), errs.NotFound) // it went with its domain, and is not that of the next one with this id
+	is.Equal(errs.CodeOf(err), errs.NotFound) // deleted with its domain, also for a new one with this id
 
 	team, err = w.app.Principals.CreateTeam(root(t), principals.Team{Name: "I"})
 	is.NoErr(err)
@@ -85,8 +86,8 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	}, func() error { return w.app.Principals.DeleteTeam(root(t), team.ID, "") })
 }
 
-// TestTenantsKeepConnections: while something long has a tenant's lock, the tenant's other requests
-// wait for it without taking the connections of all.
+// TestTenantsKeepConnections: while a long transaction has a tenant's lock, the tenant's other
+// requests wait for it without using the connections of all tenants.
 func TestTenantsKeepConnections(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
 	w := newWorld(t, func(testing.TB) *bun.DB { return db })
@@ -123,9 +124,9 @@ func TestTenantsKeepConnections(t *testing.T) {
 	all.Wait()
 }
 
-// TestHashedOutsideTransactions: a password may wait long for being hashed. On SQLite a transaction
-// would keep everybody else from writing meanwhile, and those logins, too, that have the places and
-// wait to write.
+// TestHashedOutsideTransactions: passwords, whose hashing may wait long, are hashed outside of
+// transactions. On SQLite a transaction would block other writers, including the logins that have
+// places for hashing and wait to write.
 func TestHashedOutsideTransactions(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

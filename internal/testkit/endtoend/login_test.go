@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestLoginPage: a browser without a session that opens an app gets a form, which leads to the app,
-// also to one at an origin of its own, and is shown again after a wrong password.
+// TestLoginPage: a browser without a session that opens an app gets a form. The form leads to the
+// app, also to one at a separate origin, and is shown again after a wrong password.
 func TestLoginPage(t *testing.T) {
 	for name, change := range map[string]func(*tenantcontent.Config){
 		"sandbox":    func(*tenantcontent.Config) {},

@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// TestMain begins as the main function of a program does that opens an App.
+// TestMain begins like the main function of a program that opens an App.
 func TestMain(m *testing.M) {
 	javascript.Child()
 	os.Exit(m.Run())

@@ -11,9 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
-// TestMixUp: a tenant whose provider sends browsers on to another tenant's gets no code of that one
-// (RFC 9700, 4.4), also when its domain is called the same and it chooses the challenge and the
-// nonce.
+// TestMixUp: a tenant whose provider redirects browsers to another tenant's provider gets no code
+// of that one (RFC 9700, 4.4), even if its domain has the same name and it chooses the challenge
+// and the nonce.
 func TestMixUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, honest, evil, w := is.New(t), oidctest.New(t), oidctest.New(t), newWorld(t, open)
@@ -37,7 +37,7 @@ func TestMixUp(t *testing.T) {
 				http.Error(out, "no", http.StatusInternalServerError)
 			}
 		})
-		newClient(t).get(t, w.sso("evil", id, "/api/session")).stranger(t) // the victim, whom acme's provider knows
+		newClient(t).get(t, w.sso("evil", id, "/api/session")).stranger(t) // the victim, logged in at acme's provider
 		is.Equal(asked, 1)
 		is.Equal(stolen, "")
 		back, err := url.Parse(own.Query().Get("redirect_uri"))

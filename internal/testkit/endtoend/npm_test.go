@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// runAll runs the bundles of a folder in Node.js, and writes what they return.
+// runAll runs the bundles of a folder in Node.js, and writes their results.
 const runAll = `import { readdirSync, writeFileSync } from 'node:fs'
 const all = {}, [parts, languages, called] = process.argv.slice(2).map(Number)
 setInterval(() => {}, 1000) // timers of AbortSignal do not keep Node.js running
@@ -31,13 +31,13 @@ writeFileSync('all.json', JSON.stringify(all))
 process.exit()
 `
 
-// TestPackages: the packages of npm that handlers need, bundled into one file, do in a handler what
-// they do in Node.js. What the files intl.js and web.js call a value of their own is that of
-// Node.js or, for what is not supported, an error that says so.
+// TestPackages: npm packages that handlers need, bundled into one file, have the same results in a
+// handler as in Node.js. The values that the files intl.js and web.js mark as their own are those
+// of Node.js or, if something is not supported, an error that says so.
 //
-// The tables of intl*.js run in parts, as all of their cases take longer than a call may. With the
-// race detector, under which scripts are compiled and run fifty times slower, only the first of
-// many parts runs, of few languages, and few packages: .ci/test.sh runs the test without it.
+// The tables of intl*.js run in parts, because all their cases take longer than a call may. With
+// the race detector, under which scripts are compiled and run fifty times slower, only the first of
+// many parts run, for few languages, and few packages: .ci/test.sh runs the test without it.
 func TestPackages(t *testing.T) {
 	is := is.New(t)
 	parts, called, languages, pattern := 5, 5, 1000, "*.js"
@@ -98,8 +98,8 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// compare compares JSON as it was written in Node.js and in a handler. A value of an object that is
-// "unsupported" is none.
+// compare compares JSON from Node.js with JSON from a handler. It ignores members whose value is
+// "unsupported".
 func compare(t *testing.T, want, got string) {
 	t.Helper()
 	if want == got {

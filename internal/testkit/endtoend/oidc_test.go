@@ -19,8 +19,7 @@ func oidcConfig(p *oidctest.Provider) map[string]any {
 	return map[string]any{"issuer": p.URL, "clientID": oidctest.ClientID, "clientSecret": oidctest.Secret}
 }
 
-// TestOIDC: a browser goes from the login page's link to the provider and comes back with a
-// session.
+// TestOIDC: a browser follows the login page's link to the provider and returns with a session.
 func TestOIDC(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), oidctest.New(t), newWorld(t, open), newClient(t)
@@ -40,7 +39,7 @@ func TestOIDC(t *testing.T) {
 			DisplayName: "Jo Doe", SourceID: p.URL + "#0017", Enabled: true,
 		})
 
-		a = newClient(t).get(t, link) // without a page to return to it gets the token
+		a = newClient(t).get(t, link) // without a page to return to, the answer is the token
 		is.Equal(a.status, http.StatusOK)
 		bearer := &caller{w, read[struct{ Token string }](t, a).Token}
 		is.Equal(bearer.who(t), "jo")
@@ -54,9 +53,9 @@ func TestOIDC(t *testing.T) {
 			newClient(t).get(t, w.sso("acme", id, elsewhere)).refused(t, http.StatusBadRequest)
 		}
 
-		// Another name and address at the provider are another name and address here.
+		// A new name and address at the provider change the user.
 		report := bearer.do(t, "POST", "/api/reports", `{"name": "Sales"}`)
-		is.Equal(report.status, http.StatusForbidden) // a login brings no rights
+		is.Equal(report.status, http.StatusForbidden) // a login does not grant rights
 		key := read[struct{ Key string }](t, bearer.must(t, "POST", "/api/tokens", `{}`)).Key
 		p.Be(oidctest.Object{
 			"sub":                "0017",
@@ -68,7 +67,7 @@ func TestOIDC(t *testing.T) {
 		made.Username, made.Email, made.DisplayName = "joanna", "joanna@example.com", "Joanna Doe"
 		is.Equal(w.admin.user(t, "joanna"), made)
 		is.Equal(len(w.admin.users(t, id)), 1)
-		is.Equal(jo.who(t, w), "joanna") // the old session follows
+		is.Equal(jo.who(t, w), "joanna") // the old session has the new name
 		is.Equal((&caller{w, key}).who(t), "joanna")
 
 		w.admin.must(t, "PUT", "/api/users/joanna", `{"enabled": false}`)
@@ -79,20 +78,20 @@ func TestOIDC(t *testing.T) {
 		w.admin.must(t, "PUT", "/api/users/joanna", `{"enabled": true}`)
 		is.Equal(jo.who(t, w), "") // the session has ended
 
-		w.login(t, "acme", id, "joanna", "any").stranger(t) // it has no passwords
+		w.login(t, "acme", id, "joanna", "any").stranger(t) // the domain has no passwords
 		back := jo.sentTo(t, link, "/callback")
 		p.Close()
 		said := jo.get(t, back.String()).refused(t, http.StatusBadGateway)
 		config := oidcConfig(p)
-		config["scopes"] = []string{"openid"} // nothing that it knew of the provider is good for this one
+		config["scopes"] = []string{"openid"} // cached metadata of the previous provider is not used
 		w.admin.reconfigure(t, id, "OIDC", config)
 		is.Equal(newClient(t).get(t, link).refused(t, http.StatusBadGateway), said)
 		is.True(!strings.Contains(said, "127.0.0.1"))
 	})
 }
 
-// TestOIDCTrial: a configuration that is not saved yet has no id, so nobody is told to register an
-// address that looks like one.
+// TestOIDCTrial: a configuration that is not saved has no id, so the test shows no address to
+// register.
 func TestOIDCTrial(t *testing.T) {
 	is, p, w := is.New(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
 	body, err := json.Marshal(map[string]any{"type": "OIDC", "config": oidcConfig(p)})
@@ -104,8 +103,8 @@ func TestOIDCTrial(t *testing.T) {
 	is.True(strings.Contains(text, "/api/login/work/callback?tenant=acme"))
 }
 
-// TestOIDCAttacks: a login is ended once, by the browser that began it, in the tenant and the
-// domain that it was begun in.
+// TestOIDCAttacks: a login can only be completed once, by the browser that began it, in the same
+// tenant and domain.
 func TestOIDCAttacks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), oidctest.New(t), newWorld(t, open)
@@ -120,12 +119,12 @@ func TestOIDCAttacks(t *testing.T) {
 
 		jo, other := newClient(t), newClient(t)
 		back := start(jo, id)
-		other.get(t, back.String()).stranger(t) // another browser, with no login of its own,
+		other.get(t, back.String()).stranger(t) // another browser, without a login,
 		start(other, id)
 		other.get(t, back.String()).stranger(t) // and with one
 		is.Equal(other.who(t, w), "")
-		is.Equal(read[struct{ User string }](t, jo.get(t, back.String())).User, "jo") // which has not used it up
-		jo.get(t, back.String()).stranger(t)                                          // once
+		is.Equal(read[struct{ User string }](t, jo.get(t, back.String())).User, "jo") // which has not used up the login
+		jo.get(t, back.String()).stranger(t)                                          // only once
 		is.Equal(jo.who(t, w), "jo")
 
 		jo = newClient(t)
@@ -140,7 +139,7 @@ func TestOIDCAttacks(t *testing.T) {
 		elsewhere := *back
 		elsewhere.Path = "/api/login/" + second + "/callback"
 		jo.get(t, elsewhere.String()).stranger(t)
-		jo.get(t, back.String()).stranger(t) // that has ended it
+		jo.get(t, back.String()).stranger(t) // the login is completed
 
 		jo = newClient(t)
 		stolen := start(newClient(t), id).Query().Get("code")
@@ -148,12 +147,12 @@ func TestOIDCAttacks(t *testing.T) {
 		jo.get(t, altered(start(jo, id), "code", "")).stranger(t)
 		jo.get(t, altered(start(jo, id), "error", "access_denied")).stranger(t)
 
-		// Two logins of one browser do not disturb each other.
+		// Two logins of one browser are independent.
 		one, two := start(jo, id), start(jo, second)
-		jo.get(t, two.String()).stranger(t) // jo is of the other domain
+		jo.get(t, two.String()).stranger(t) // jo belongs to the other domain
 		is.Equal(read[struct{ User string }](t, jo.get(t, one.String())).User, "jo")
 
-		// A tenant's login comes back to that tenant's address, whatever a header says.
+		// A tenant's login returns to that tenant's address, whatever a header contains.
 		jo = newClient(t)
 		jo.get(t, altered(start(jo, id), "tenant", "evil")).stranger(t)
 		jo.get(t, altered(start(jo, id), "tenant", "")).stranger(t)
@@ -169,15 +168,15 @@ func TestOIDCAttacks(t *testing.T) {
 		p.Set(func() { p.EditClaims = func(c oidctest.Object) { c["aud"] = "another" } })
 		newClient(t).get(t, w.sso("acme", id, "/api/session")).stranger(t)
 		p.Set(func() { p.EditClaims = nil })
-		is.True(strings.Contains(w.log.String(), "another login")) // the reason is in the log alone
+		is.True(strings.Contains(w.log.String(), "another login")) // the reason is only in the log
 		for _, secret := range []string{oidctest.Secret, oidctest.AccessToken, stolen, state} {
 			is.True(!strings.Contains(w.log.String(), secret))
 		}
 	})
 }
 
-// TestNeverLinked: whoever a provider lets in is nobody who is here already, unless it is the same
-// person of that provider.
+// TestNeverLinked: a person of a provider does not become an existing user, except the one of the
+// same person of that provider.
 func TestNeverLinked(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), oidctest.New(t), newWorld(t, open)
@@ -213,9 +212,9 @@ func TestNeverLinked(t *testing.T) {
 			"email":              "boss@example.com",
 			"email_verified":     true,
 		}))
-		is.Equal(visitor.User, "visitor") // the same address is nothing
+		is.Equal(visitor.User, "visitor") // the same address does not matter
 		is.True(!visitor.Superuser)
-		for _, name := range []string{"boss", "BOSS", "boss@example.com", "admin"} { // nor is the name
+		for _, name := range []string{"boss", "BOSS", "boss@example.com", "admin"} { // nor does the name
 			enter(oidctest.Object{
 				"sub":                "2",
 				"preferred_username": name,
@@ -223,7 +222,7 @@ func TestNeverLinked(t *testing.T) {
 				"email_verified":     true,
 			}).stranger(t)
 		}
-		enter(oidctest.Object{"sub": "2", "preferred_username": "visitor"}).stranger(t) // of somebody else there
+		enter(oidctest.Object{"sub": "2", "preferred_username": "visitor"}).stranger(t) // of another person there
 		is.Equal(session(enter(oidctest.Object{"sub": "1", "preferred_username": "boss"})).User, "visitor")
 		is.Equal(session(enter(oidctest.Object{
 			"sub":                "1",
@@ -234,7 +233,7 @@ func TestNeverLinked(t *testing.T) {
 		config := oidcConfig(p)
 		config["claims"] = map[string]string{"username": "email"}
 		w.admin.reconfigure(t, id, "OIDC", config)
-		// an address that nobody has verified is no name
+		// an unverified address is not used as a name
 		enter(oidctest.Object{"sub": "3", "email": "new@example.com"}).stranger(t)
 		enter(oidctest.Object{"sub": "3", "email": "boss@example.com", "email_verified": true}).stranger(t)
 		is.Equal(session(enter(oidctest.Object{
@@ -247,9 +246,8 @@ func TestNeverLinked(t *testing.T) {
 	})
 }
 
-// TestOIDCLogout: a browser that logs out is logged out at the provider, too, and comes back; and a
-// provider that says so ends its sessions, once over two servers of one database, in its own
-// tenant.
+// TestOIDCLogout: a browser that logs out is also logged out at the provider, and returns. A logout
+// token of the provider ends its sessions, once over two servers of one database, in its tenant.
 func TestOIDCLogout(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p := is.New(t), oidctest.New(t)
@@ -294,13 +292,13 @@ func TestOIDCLogout(t *testing.T) {
 		is.Equal(notice(w, "acme", first), http.StatusOK)
 		is.Equal(jo.who(t, w), "")
 		is.Equal(two.who(t, w), "jo")
-		is.Equal(notice(w, "acme", first), http.StatusBadRequest) // once,
+		is.Equal(notice(w, "acme", first), http.StatusBadRequest) // only once,
 		is.Equal(notice(other, "acme", first), http.StatusBadRequest)
 		all := p.LogoutToken(nil)
 		is.Equal(notice(other, "acme", all), http.StatusOK)
-		is.Equal(notice(w, "acme", all), http.StatusBadRequest) // wherever
+		is.Equal(notice(w, "acme", all), http.StatusBadRequest) // on any server
 		is.Equal(hers.who(t, w), "jo")                          // of another tenant
-		for range 200 {                                         // another server knows it after a second
+		for range 200 {                                         // another server notices within a second
 			if two.who(t, w) == "" {
 				break
 			}
@@ -311,7 +309,7 @@ func TestOIDCLogout(t *testing.T) {
 			is.True(!strings.Contains(w.log.String()+other.log.String(), secret))
 		}
 
-		// An answer of a login is used once, too, whichever server gets it.
+		// The answer of a login can be used once, on any server.
 		jo = newClient(t)
 		back := jo.sentTo(t, w.sso("acme", id, "/api/session"), "/callback")
 		again := *back

@@ -23,8 +23,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestNoOrphans: what somebody makes while they are renamed or deleted is theirs or their heir's,
-// or is not made. It never belongs to nobody, whose name another one may get.
+// TestNoOrphans: content that a user creates while being renamed or deleted belongs to the renamed
+// user or the heir, or is not created. It never belongs to a missing user, whose name a new user
+// could get.
 func TestNoOrphans(t *testing.T) {
 	config := map[string]any{"issuer": "https://login.example.com", "clientID": "x"}
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -39,7 +40,7 @@ func TestNoOrphans(t *testing.T) {
 					if _, err := w.app.Principals.Reassign(ctx, name, "admin"); err != nil {
 						return err
 					}
-					time.Sleep(20 * time.Millisecond) // time to make more, if that did not wait
+					time.Sleep(20 * time.Millisecond) // time to create more, if that did not wait
 					ctx, c := bunx.For(ctx, db, "acme")
 					left := 0
 					err := c.One(
@@ -79,7 +80,7 @@ func TestNoOrphans(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(orphans(t, db), 0)
 			_, err = w.app.Domains.Get(root(t), domain)
-			if errs.CodeOf(err) == errs.NotFound { // whoever it has let in comes too late
+			if errs.CodeOf(err) == errs.NotFound { // a login that was accepted is too late
 				_, err = w.app.Principals.Unchecked().Admit(
 					t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
 				)
@@ -89,13 +90,13 @@ func TestNoOrphans(t *testing.T) {
 	})
 }
 
-// root is the superuser of acme.
+// root returns the context of a superuser of acme.
 func root(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 }
 
-// busy makes content as somebody, several entities at once, until stop is called, and returns when
-// some of each is there. It may fail when they no longer exist.
+// busy creates content as a user, several entities concurrently, until stop is called. It returns
+// when there is some of each kind. The calls may fail when the user no longer exists.
 func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true, AI: true})
 	ended := make(chan struct{})
@@ -145,7 +146,7 @@ func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 	return func() { close(ended); all.Wait() }
 }
 
-// orphans counts what belongs to nobody.
+// orphans returns the number of rows without an existing owner.
 func orphans(t *testing.T, db *bun.DB) (n int) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "acme")

@@ -12,10 +12,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// personDN is the DN of somebody in the directory of staff.
+// personDN returns the DN of a person in the directory of staff.
 func personDN(name string) string { return slapd.LDAP().PersonDN(name) }
 
-// team returns the id of the one team of a domain.
+// team returns the id of the only team of a domain.
 func (c *caller) team(t testing.TB, domain string) string {
 	t.Helper()
 	list := read[struct {
@@ -32,10 +32,10 @@ func (c *caller) team(t testing.TB, domain string) string {
 	return id
 }
 
-// belongings are what somebody has made.
+// belongings are the ids of content of a user.
 type belongings struct{ report, comment, upload, token string }
 
-// settle makes somebody a designer in their team, and lets them make one of each.
+// settle makes a user a designer in their team, and creates one of each as the user.
 func (w *world) settle(t testing.TB, domain, name string, c *caller) (b belongings) {
 	t.Helper()
 	team := w.admin.team(t, domain)
@@ -47,7 +47,7 @@ func (w *world) settle(t testing.TB, domain, name string, c *caller) (b belongin
 	return b
 }
 
-// has checks that all of it is somebody's, who is logged in.
+// has checks that all of it belongs to the user of the caller.
 func (c *caller) has(t testing.TB, name string, b belongings) {
 	t.Helper()
 	is := is.New(t)
@@ -65,7 +65,7 @@ func (c *caller) has(t testing.TB, name string, b belongings) {
 	is.Equal(member.Role, "designer")
 }
 
-// hire adds somebody to a directory that runs.
+// hire adds a person to a running directory.
 func hire(t testing.TB, s *slapd.Server, name, password string) {
 	t.Helper()
 	r := ldap.NewAddRequest(personDN(name), nil)
@@ -81,8 +81,8 @@ func hire(t testing.TB, s *slapd.Server, name, password string) {
 	is.New(t).NoErr(s.Change(func(c *ldap.Conn) error { return c.Add(r) }))
 }
 
-// TestRename: who is renamed in the directory is the same user under the new name, who stays logged
-// in, with all that is theirs. Names may pass from one to another.
+// TestRename: a person who is renamed in the directory is the same user with the new name, stays
+// logged in and keeps all content. People can exchange names.
 func TestRename(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -97,7 +97,7 @@ func TestRename(t *testing.T) {
 		renamed := w.admin.scan(t, id, "")
 		is.Equal(renamed.Users, counts{Updated: 1, Unchanged: 3})
 		is.Equal(renamed.Memberships, struct{ Added, Removed int }{})
-		jo.has(t, "joanna", b) // the old session and the old token follow
+		jo.has(t, "joanna", b) // the old session and the old token have the new name
 		w.in(t, "acme", id, "joanna", secretOf("jo")).has(t, "joanna", b)
 		is.Equal(w.admin.do(t, "GET", "/api/users/jo", "").status, http.StatusNotFound)
 		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t)
@@ -105,7 +105,7 @@ func TestRename(t *testing.T) {
 		is.Equal(w.admin.user(t, "joanna"), was)
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Unchanged: 4})
 
-		// A login is enough, too: here it is that of a name that somebody has just given up.
+		// A login is enough, too: here with a name that another person has just given up.
 		is.NoErr(s.Rename(personDN("joanna"), "uid=jo"))
 		w.in(t, "acme", id, "jo", secretOf("jo")).has(t, "jo", b)
 
@@ -117,13 +117,13 @@ func TestRename(t *testing.T) {
 		is.Equal(mia.who(t), "jo")
 		is.Equal(mia.do(t, "PUT", "/api/reports/"+b.report, `{"description": "not mine"}`).status, http.StatusForbidden)
 		is.Equal(mia.do(t, "GET", "/api/uploads/"+b.upload, "").status, http.StatusNotFound)
-		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t) // that password is mia's now
+		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t) // mia now has that name
 		is.Equal(w.in(t, "acme", id, "jo", secretOf("mia")).who(t), "jo")
 	})
 }
 
-// TestGone: who leaves is out at once after the scan, and somebody else of that name does not
-// become them.
+// TestGone: a person who leaves is logged out by the scan, and a new person with that name is not
+// the same user.
 func TestGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -138,12 +138,12 @@ func TestGone(t *testing.T) {
 		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t) // before any scan
 		gone := w.admin.scan(t, id, "")
 		is.Equal(gone.Users, counts{Disabled: 1, Unchanged: 3})
-		is.Equal(gone.Memberships, struct{ Added, Removed int }{}) // they keep their teams
+		is.Equal(gone.Memberships, struct{ Added, Removed int }{}) // the memberships are kept
 		is.True(!w.admin.user(t, "jo").Enabled)
 		jo.do(t, "GET", "/api/session", "").stranger(t)
 		token.do(t, "GET", "/api/session", "").stranger(t)
 		w.login(t, "acme", id, "jo", secretOf("jo")).stranger(t)
-		// nobody's content is lost
+		// no content is lost
 		is.Equal(read[struct{ OwnerID string }](t, w.admin.must(t, "GET", "/api/reports/"+b.report, "")).OwnerID, "jo")
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Unchanged: 4})
 
@@ -155,7 +155,7 @@ func TestGone(t *testing.T) {
 		w.login(t, "acme", id, "jo", "another's").stranger(t)
 		is.True(!w.admin.user(t, "jo").Enabled)
 
-		w.admin.must(t, "PUT", "/api/users/jo", `{"sourceId": null}`) // a superuser knows that it is the same person
+		w.admin.must(t, "PUT", "/api/users/jo", `{"sourceId": null}`) // a superuser confirms that it is the same person
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Updated: 1, Unchanged: 3})
 		back := w.in(t, "acme", id, "jo", "another's")
 		back.must(t, "PUT", "/api/reports/"+b.report, `{"description": "mine again"}`)
@@ -166,7 +166,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestTaken: a name that a local user has is not the directory's to give.
+// TestTaken: a name of a local user cannot be used by the directory.
 func TestTaken(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -191,6 +191,6 @@ func TestTaken(t *testing.T) {
 		done = w.admin.scan(t, id, "")
 		is.Equal(len(done.Warnings), 2)
 		is.Equal(done.Users, counts{Unchanged: 3})
-		is.Equal(w.in(t, "acme", id, "admin", secretOf("jo")).who(t), "jo") // who keeps the old one
+		is.Equal(w.in(t, "acme", id, "admin", secretOf("jo")).who(t), "jo") // the user keeps the old one
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// samlJo is somebody at the provider of SAML.
+// samlJo is a person at the SAML provider.
 var samlJo = samltest.Person{Name: "jo", Password: "secret", Email: "jo@example.com", Surname: "Doe", Given: "Jo"}
 
-// entry makes a domain of a tenant at a provider, and makes it known there.
+// entry creates a domain of a tenant for a provider, and registers it there.
 func (c *caller) entry(t testing.TB, p *samltest.Provider, tenant string) string {
 	t.Helper()
 	id := c.domain(t, "Entry", "SAML", map[string]any{"metadataURL": p.URL + "/metadata"})
@@ -28,7 +28,7 @@ func (c *caller) entry(t testing.TB, p *samltest.Provider, tenant string) string
 	return id
 }
 
-// inTheClear makes a domain's service known at its provider without the key to encrypt for.
+// inTheClear registers a domain's service at its provider without the key for encryption.
 func (c *caller) inTheClear(t testing.TB, p *samltest.Provider, tenant, id string) {
 	t.Helper()
 	a := (&caller{c.w, ""}).must(t, "GET", "/api/login/"+id+"/metadata?tenant="+tenant, "")
@@ -42,7 +42,7 @@ var encryptionKey = regexp.MustCompile(`(?s)<KeyDescriptor [^>]*use="encryption"
 func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (action string, form url.Values) {
 	t.Helper()
 	action, form = samltest.Form([]byte(c.get(t, begin).body))
-	if form.Has("user") { // it knows nobody yet
+	if form.Has("user") { // the browser is not logged in there yet
 		form.Set("user", who.Name)
 		form.Set("password", who.Password)
 		action, form = samltest.Form([]byte(c.post(t, action, form).body))
@@ -53,8 +53,8 @@ func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (ac
 	return action, form
 }
 
-// TestSAML: a browser comes back from the provider with a form, which is of another site, and gets
-// a session.
+// TestSAML: a browser returns from the provider with a form, which comes from another site, and
+// gets a session.
 func TestSAML(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), samltest.New(t), newWorld(t, open), newClient(t)
@@ -68,17 +68,17 @@ func TestSAML(t *testing.T) {
 		newClient(t).post(t, action, form).stranger(t) // without the cookie
 		stranger := newClient(t)
 		stranger.atProvider(t, begin, samlJo)
-		stranger.post(t, action, form).stranger(t) // with that of another login
+		stranger.post(t, action, form).stranger(t) // with the cookie of another login
 		is.Equal(stranger.who(t, w), "")
 		is.Equal(read[struct{ User string }](t, jo.post(t, action, form)).User, "jo")
 		is.Equal(jo.at.String(), w.url+"/api/session")
-		jo.post(t, action, form).stranger(t) // once
+		jo.post(t, action, form).stranger(t) // only once
 		is.Equal(w.admin.user(t, "jo"), user{
 			Username: "jo", Domain: id,
 			Email: "jo@example.com", SourceID: p.URL + "/metadata!username!jo", Enabled: true,
 		})
 
-		// No other route takes a form of another site, with the session's cookie or without.
+		// No other route accepts a form of another site, with or without the session's cookie.
 		jo.at, _ = url.Parse(p.URL)
 		for _, path := range []string{"/api/login/local", "/api/logout", "/api/tokens"} {
 			jo.post(
@@ -88,8 +88,8 @@ func TestSAML(t *testing.T) {
 		}
 		is.Equal(jo.who(t, w), "jo")
 
-		// Another address at the provider is another address here; without a page to return to it
-		// gets the token.
+		// A new address at the provider changes the user. Without a page to return to, the answer
+		// is the token.
 		moved := samlJo
 		moved.Email, moved.Surname = "jo@example.net", "Ray"
 		p.PutPerson(t, moved)
@@ -106,8 +106,7 @@ func TestSAML(t *testing.T) {
 	})
 }
 
-// calls is a provider that calls people otherwise: with an id that stays, and the name that they
-// have now.
+// calls is a provider with other names of people: a persistent id, and the current name.
 type calls struct{ id, name, email string }
 
 func (c *calls) MakeAssertion(r *crewjam.IdpAuthnRequest, s *crewjam.Session) error {
@@ -117,7 +116,7 @@ func (c *calls) MakeAssertion(r *crewjam.IdpAuthnRequest, s *crewjam.Session) er
 	return crewjam.DefaultAssertionMaker{}.MakeAssertion(r, &called)
 }
 
-// TestSAMLNames: a persistent id is the person; a name and an address are not.
+// TestSAMLNames: a persistent id identifies the person; a name and an address do not.
 func TestSAMLNames(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), samltest.New(t), newWorld(t, open)
@@ -145,7 +144,7 @@ func TestSAMLNames(t *testing.T) {
 		source := w.admin.user(t, "jo").SourceID
 		is.Equal(name(enter(calls{"x7", "joanna", "boss@example.com"})), "joanna")
 		is.Equal(w.admin.user(t, "joanna").SourceID, source)
-		is.Equal(name(enter(calls{"x7", "boss", "boss@example.com"})), "joanna") // whom that name is not free for
+		is.Equal(name(enter(calls{"x7", "boss", "boss@example.com"})), "joanna") // who cannot get that name
 		enter(calls{"x8", "boss", "boss@example.com"}).stranger(t)
 		enter(calls{"x8", "joanna", "joanna@example.com"}).stranger(t)
 		// a name that is free again, and another person
@@ -155,8 +154,8 @@ func TestSAMLNames(t *testing.T) {
 	})
 }
 
-// TestSAMLAttacks: an answer is good as the provider signed it, for the login and the tenant that
-// asked for it.
+// TestSAMLAttacks: an answer is valid only as the provider signed it, for the login and the tenant
+// that requested it.
 func TestSAMLAttacks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w, jo := is.New(t), samltest.New(t), newWorld(t, open), newClient(t)
@@ -164,7 +163,7 @@ func TestSAMLAttacks(t *testing.T) {
 		id := w.admin.entry(t, p, "acme")
 		eve := w.in(t, "evil", "local", "admin", password)
 		is.Equal(eve.entry(t, p, "evil"), id)
-		w.admin.inTheClear(t, p, "acme", id) // so that there is something to change
+		w.admin.inTheClear(t, p, "acme", id) // so that the answer can be changed
 		eve.inTheClear(t, p, "evil", id)
 		other := w.admin.domain(t, "Other", "SAML", map[string]any{"metadataURL": p.URL + "/metadata"})
 		begin := w.sso("acme", id, "/api/session")
@@ -204,7 +203,8 @@ func TestSAMLAttacks(t *testing.T) {
 			})
 		}
 
-		// Each tenant has an address of its own: what was signed for one is nothing for the other.
+		// Each tenant has another address: an answer that was signed for one is not valid for the
+		// other.
 		to, ours := jo.atProvider(t, begin, samlJo)
 		action, theirs := jo.atProvider(t, w.sso("evil", id, "/api/session"), samlJo)
 		is.Equal(strings.Replace(to, "tenant=acme", "tenant=evil", 1), action)

@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// withLogout is the metadata of a provider that takes part in logouts.
+// withLogout returns the metadata of a provider that supports logouts.
 func withLogout(t testing.TB, p *samltest.Provider, binding string) string {
 	t.Helper()
 	return p.Metadata(t, func(e *crewjam.EntityDescriptor) {
@@ -25,13 +25,13 @@ func withLogout(t testing.TB, p *samltest.Provider, binding string) string {
 	})
 }
 
-// enterSAML logs somebody in with a new browser.
+// enterSAML logs a person in with a new browser.
 func (w *world) enterSAML(t testing.TB, domain string, who samltest.Person) *client {
 	t.Helper()
 	return w.enterWith(t, newClient(t), domain, who)
 }
 
-// enterWith logs somebody in with a browser.
+// enterWith logs a person in with a browser.
 func (w *world) enterWith(t testing.TB, c *client, domain string, who samltest.Person) *client {
 	t.Helper()
 	action, form := c.atProvider(t, w.sso("acme", domain, "/api/session"), who)
@@ -39,19 +39,19 @@ func (w *world) enterWith(t testing.TB, c *client, domain string, who samltest.P
 	return c
 }
 
-// leave logs a browser out here, and returns the request that it takes to the provider.
+// leave logs a browser out here, and returns the request with which it is sent to the provider.
 func (w *world) leave(t testing.TB, c *client) (query url.Values, request *etree.Element) {
 	t.Helper()
 	is := is.New(t)
 	c.at, _ = url.Parse(w.url)
 	a := c.post(t, w.url+"/api/logout", url.Values{"provider": {"true"}, "returnTo": {"/api/bundle-drivers"}})
-	is.True(a.status == http.StatusNotFound && c.at.Path == "/slo") // the provider has nothing there
+	is.True(a.status == http.StatusNotFound && c.at.Path == "/slo") // the provider does not serve the path
 	query = c.at.Query()
 	return query, samltest.Message(t, query, "SAMLRequest")
 }
 
-// TestSAMLLogout: who logs out here does so at the provider and comes back; who logs out there is
-// logged out here, by all nodes, once.
+// TestSAMLLogout: a person who logs out here is also logged out at the provider, and returns. A
+// person who logs out there is logged out here, on all nodes, once.
 func TestSAMLLogout(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, db, key := is.New(t), samltest.New(t), open(t), tenantcontent.NewSecretKey()
@@ -59,7 +59,7 @@ func TestSAMLLogout(t *testing.T) {
 		p.PutPerson(t, samlJo)
 		p.PutPerson(t, mia)
 		w := serve(t, db, key, nil)
-		// another one of the same service
+		// another node of the same service
 		node := serve(t, db, key, nil, func(c *tenantcontent.Config) { c.BaseURL = w.url })
 		id := w.admin.domain(
 			t, "Entry", "SAML", map[string]any{"metadataXML": withLogout(t, p, crewjam.HTTPRedirectBinding)},
@@ -70,7 +70,7 @@ func TestSAMLLogout(t *testing.T) {
 		)
 		slo := w.url + "/api/login/" + id + "/slo?tenant=acme"
 
-		// It begins here.
+		// The logout begins here.
 		jo, other, she := w.enterSAML(t, id, samlJo), w.enterSAML(t, id, samlJo), w.enterSAML(t, id, mia)
 		query, request := w.leave(t, jo)
 		is.Equal(jo.who(t, w), "")
@@ -88,7 +88,7 @@ func TestSAMLLogout(t *testing.T) {
 			)
 		}
 		good := answer(request.SelectAttrValue("ID", ""))
-		is.True(strings.Contains(newClient(t).get(t, good).body, "You are logged out")) // another browser goes nowhere
+		is.True(strings.Contains(newClient(t).get(t, good).body, "You are logged out")) // not redirected
 		jo.get(t, answer("id-other"))
 		is.Equal(jo.at.Path, "/api/login/entry/slo")
 		query, request = w.leave(t, w.enterWith(t, jo, id, samlJo))
@@ -96,7 +96,7 @@ func TestSAMLLogout(t *testing.T) {
 		is.Equal(jo.at.Path, "/api/bundle-drivers")
 		is.Equal(other.who(t, w), "jo")
 
-		// It begins at the provider.
+		// The logout begins at the provider.
 		out := func(change func(el *etree.Element)) string {
 			el := etree.NewElement("samlp:LogoutRequest")
 			el.CreateAttr("xmlns:samlp", "urn:oasis:names:tc:SAML:2.0:protocol")
@@ -160,7 +160,7 @@ func TestSAMLLogout(t *testing.T) {
 		}
 		is.Equal(other.who(t, w), "jo")
 
-		// By forms, which come from another site and bring no cookie.
+		// With forms, which come from another site without cookies.
 		w.admin.reconfigure(t, id, "SAML", map[string]any{"metadataXML": withLogout(t, p, crewjam.HTTPPostBinding)})
 		a := other.post(t, w.url+"/api/logout?provider=true", url.Values{})
 		action, form := samltest.Form([]byte(a.body))

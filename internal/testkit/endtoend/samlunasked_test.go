@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// postTo posts a form to a node, as a browser of its own does.
+// postTo posts a form to a node as a separate browser.
 func (w *world) postTo(t testing.TB, address string, form url.Values, header ...string) answer {
 	t.Helper()
 	is := is.New(t)
@@ -30,14 +30,14 @@ func (w *world) postTo(t testing.TB, address string, form url.Values, header ...
 	return received(t, res)
 }
 
-// TestSAMLUnasked: a login that begins at the provider is taken where the domain allows it, once on
-// all nodes, in a page of its own.
+// TestSAMLUnasked: a login that begins at the provider is accepted if the domain allows it, once on
+// all nodes, in a separate page.
 func TestSAMLUnasked(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, db, key := is.New(t), samltest.New(t), open(t), tenantcontent.NewSecretKey()
 		p.PutPerson(t, samlJo)
 		w := serve(t, db, key, nil)
-		// another one of the same service
+		// another node of the same service
 		node := serve(t, db, key, nil, func(c *tenantcontent.Config) { c.BaseURL = w.url })
 		id := w.admin.entry(t, p, "acme")
 		service := w.url + "/api/login/" + id + "/metadata?tenant=acme"
@@ -46,7 +46,7 @@ func TestSAMLUnasked(t *testing.T) {
 			[]byte(`{"name": "tile", "service_provider": "`+service+`", "relay_state": "/api/session"}`),
 		)
 		jo := newClient(t)
-		jo.atProvider(t, w.sso("acme", id, ""), samlJo) // who is known there from now on
+		jo.atProvider(t, w.sso("acme", id, ""), samlJo) // the browser is logged in there from now on
 		tile := func() (string, url.Values) { return jo.atProvider(t, p.URL+"/login/tile", samlJo) }
 
 		action, form := tile()
@@ -69,8 +69,8 @@ func TestSAMLUnasked(t *testing.T) {
 		is.Equal(a.status, http.StatusOK) // and nowhere else
 		is.True(read[struct{ Token string }](t, a).Token != "")
 
-		// An answer to a login that was begun here is nothing without its browser, whatever is said
-		// to be its state.
+		// An answer to a login that was begun here is not valid without its browser, whatever its
+		// state is.
 		begun := w.sso("acme", id, "/api/session")
 		action, form = jo.atProvider(t, begun, samlJo)
 		for _, state := range []string{"", "/api/session", form.Get("RelayState")} {
@@ -80,8 +80,8 @@ func TestSAMLUnasked(t *testing.T) {
 	})
 }
 
-// TestSAMLKeys: the provider encrypts for the domain's key, and goes on while it is rolled; nobody
-// reads it.
+// TestSAMLKeys: the provider encrypts for the domain's key, and logins work while the key is
+// changed.
 func TestSAMLKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, p, w := is.New(t), samltest.New(t), newWorld(t, open)

@@ -20,14 +20,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// crowd is a directory with many people.
+// crowd returns a directory with many people.
 func crowd(people int) *slapd.Tree {
 	tree := slapd.LDAP()
 	tree.Crowd(people, 2, people)
 	return tree
 }
 
-// retire deletes the first people of a crowd.
+// retire deletes some people of a crowd.
 func retire(t *testing.T, s *slapd.Server, from, to int) {
 	t.Helper()
 	is.New(t).NoErr(s.Change(func(c *ldap.Conn) error {
@@ -40,7 +40,7 @@ func retire(t *testing.T, s *slapd.Server, from, to int) {
 	}))
 }
 
-// stuck waits until a proxy that lets 250 entries through has got another one.
+// stuck waits until a proxy that forwards 250 entries has received another one.
 func stuck(t *testing.T, p *slapd.Proxy) bool {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) &&
 		t.Context().Err() == nil; time.Sleep(time.Millisecond) {
@@ -51,8 +51,7 @@ func stuck(t *testing.T, p *slapd.Proxy) bool {
 	return false
 }
 
-// TestGuard: a directory that has lost many people at once is not believed before somebody has
-// looked.
+// TestGuard: a scan that would disable many people at once is refused until it is confirmed.
 func TestGuard(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(100)), newWorld(t, open)
@@ -85,13 +84,13 @@ func TestGuard(t *testing.T) {
 
 		retire(t, s, 30, 80)
 		is.Equal(w.admin.scan(t, id, "?force=true").Users, counts{Disabled: 50, Unchanged: 50})
-		retire(t, s, 80, 90) // ten of the twenty who are left: more than a fifth, but not more than ten, nor than half
+		retire(t, s, 80, 90) // ten of the remaining twenty: more than a fifth, but not more than ten or half
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Disabled: 10, Unchanged: 90})
 	})
 }
 
-// TestAway: a directory that is away, breaks off or says nothing changes nothing, and whoever asked
-// is told.
+// TestAway: a scan of a directory that is unreachable, closes the connection or does not answer
+// changes nothing, and returns an error.
 func TestAway(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(500)), newWorld(t, open)
@@ -137,7 +136,7 @@ func TestAway(t *testing.T) {
 		is.NoErr(err)
 		defer dying.Close()
 		w.admin.reconfigure(t, id, "LDAP", s.Config(dying.URL, nil))
-		go func() { // it dies while page 3 is on its way
+		go func() { // it is killed while it sends page 3
 			stuck(t, dying)
 			s.Stop()
 			dying.Close()
@@ -148,14 +147,14 @@ func TestAway(t *testing.T) {
 
 		name := slapd.UserName(20)
 		said := w.login(t, "acme", id, name, secretOf(name)).refused(t, http.StatusBadGateway)
-		is.True(!strings.Contains(said, "127.0.0.1")) // who has not logged in need not know where it is
+		is.True(!strings.Contains(said, "127.0.0.1")) // visible only with a login
 		is.Equal(w.in(t, "acme", "local", "admin", password).who(t), "admin")
 		w.login(t, "acme", id, name, "").stranger(t)
 	})
 }
 
-// TestScansAtOnce: a domain is scanned once at a time, also by two processes, and everybody sees
-// it.
+// TestScansAtOnce: a domain has one scan at a time, even with two processes, and all callers see
+// its state.
 func TestScansAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, db, key := is.New(t), slapd.Test(t, crowd(500)), open(t), tenantcontent.NewSecretKey()
@@ -171,7 +170,7 @@ func TestScansAtOnce(t *testing.T) {
 		ended := make(chan answer)
 		go func() { ended <- w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") }()
 		is.True(stuck(t, silent))
-		for w.admin.run(t, id).Users == 0 { // what has come is counted by the hundred
+		for w.admin.run(t, id).Users == 0 { // entries are counted by the hundred
 			time.Sleep(time.Millisecond)
 		}
 		for _, admin := range []*caller{w.admin, other.admin} {
@@ -211,18 +210,18 @@ func TestScansAtOnce(t *testing.T) {
 		made := 0
 		for _, a := range answers {
 			if a.status == http.StatusConflict || a.status == http.StatusServiceUnavailable {
-				// this one runs, or two do
+				// this one is running, or both are
 				continue
 			}
 			is.Equal(a.status, http.StatusOK)
 			made += read[struct{ Domains []scanned }](t, a).Domains[0].Users.Created
 		}
-		is.Equal(made, 499) // once each; user000002 is of the other domain
+		is.Equal(made, 499) // once each; user000002 belongs to the other domain
 	})
 }
 
-// TestLoginsMeanwhile: people log in for the first time, several times at once, while a scan brings
-// them in: each is one user, and everybody gets in.
+// TestLoginsMeanwhile: people log in for the first time, several concurrently, while a scan adds
+// them. Each becomes one user, and all logins succeed.
 func TestLoginsMeanwhile(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, crowd(200)), newWorld(t, open)
@@ -235,7 +234,8 @@ func TestLoginsMeanwhile(t *testing.T) {
 					a := w.login(t, "acme", id, name, secretOf(name))
 					for late := time.Now().Add(time.Minute); a.status == http.StatusServiceUnavailable &&
 						time.Now().Before(late); {
-						// eight of a domain at once; who has waited too long tries again
+						// at most eight of a domain at once; a login that waited too long is
+						// repeated
 						a = w.login(t, "acme", id, name, secretOf(name))
 					}
 					if a.status != http.StatusOK {
@@ -253,7 +253,7 @@ func TestLoginsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestProgress: how far a long scan is can be read while it runs.
+// TestProgress: the progress of a long scan can be read while it runs.
 func TestProgress(t *testing.T) {
 	const people = 5_000
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -272,7 +272,7 @@ func TestProgress(t *testing.T) {
 		(<-ended).refused(t, http.StatusBadGateway)
 
 		w.admin.reconfigure(t, id, "LDAP", s.Config(s.URL, nil))
-		release := func() {} // SQLite has one writer, which nobody stops, and takes seconds
+		release := func() {} // SQLite has one writer, which is not blocked here, and takes seconds
 		if db.Dialect().Name() == dialect.PG {
 			release = reserve(t, db, slapd.UserName(people-1))
 		}
@@ -291,7 +291,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// reaches reads the state of a scan until it is a certain one, which has to come before the end.
+// reaches reads the state of a scan until it is a certain one, which must happen before the end.
 func (c *caller) reaches(t *testing.T, domain string, ended <-chan answer, certain func(run) bool) {
 	t.Helper()
 	for last := (run{}); len(ended) == 0; {
@@ -309,7 +309,7 @@ func (c *caller) reaches(t *testing.T, domain string, ended <-chan answer, certa
 	t.Fatal("the scan has ended, and was never seen so")
 }
 
-// reserve keeps whoever adds a user of a name waiting, and returns how to let go.
+// reserve blocks transactions that add a user with a name, until release is called.
 func reserve(t *testing.T, db *bun.DB, name string) (release func()) {
 	t.Helper()
 	held, let, ended := make(chan struct{}), make(chan struct{}), make(chan error)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
 )
 
-// seen is all that a tenant's superuser sees of users, teams and domains.
+// seen returns all that a tenant's superuser sees of users, teams and domains.
 func (c *caller) seen(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -24,7 +24,7 @@ func (c *caller) seen(t testing.TB) map[string]string {
 	return all
 }
 
-// sees checks that it is as it was.
+// sees checks that it has not changed.
 func (c *caller) sees(t testing.TB, was map[string]string) {
 	t.Helper()
 	for path, now := range c.seen(t) {
@@ -34,8 +34,8 @@ func (c *caller) sees(t testing.TB, was map[string]string) {
 	}
 }
 
-// TestTenants: two tenants with the same directory, the same domain id and the same people have
-// nothing in common.
+// TestTenants: two tenants with the same directory, the same domain id and the same people are
+// independent.
 func TestTenants(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -80,8 +80,8 @@ func TestTenants(t *testing.T) {
 	})
 }
 
-// TestDeleteDomain: with a domain go its users and teams; what they have made passes to whoever
-// deletes it.
+// TestDeleteDomain: a domain is deleted with its users and teams. Their content is assigned to the
+// user that deletes it.
 func TestDeleteDomain(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s, w := is.New(t), slapd.Test(t, staff()), newWorld(t, open)
@@ -93,7 +93,7 @@ func TestDeleteDomain(t *testing.T) {
 
 		is.Equal(jo.do(t, "DELETE", "/api/domains/staff", "").status, http.StatusForbidden)
 		w.admin.must(t, "PUT", "/api/users/mia/superuser", `{"superuser": true}`)
-		mia.do(t, "DELETE", "/api/domains/staff", "").refused(t, http.StatusConflict) // she would go, too
+		mia.do(t, "DELETE", "/api/domains/staff", "").refused(t, http.StatusConflict) // she would be deleted, too
 		jo.has(t, "jo", b)
 		w.admin.do(t, "DELETE", "/api/domains/local", "").refused(t, http.StatusBadRequest)
 
@@ -118,13 +118,13 @@ func TestDeleteDomain(t *testing.T) {
 		again := w.in(t, "acme", id, "jo", secretOf("jo"))
 		is.Equal(again.do(t, "PUT", "/api/reports/"+b.report, `{"description": "mine"}`).status, http.StatusForbidden)
 		is.Equal(again.do(t, "PUT", "/api/comments/"+b.comment, `{"message": "mine"}`).status, http.StatusForbidden)
-		// another jo said it
+		// another jo wrote it
 		is.True(strings.Contains(again.must(t, "GET", "/api/comments/"+b.comment, "").body, `"inf:user":null`))
 		jo.do(t, "GET", "/api/session", "").stranger(t)
 	})
 }
 
-// TestActiveDirectory: its names, its flag for those who may not log in, and groups in groups.
+// TestActiveDirectory: names, the flag of disabled accounts, and nested groups.
 func TestActiveDirectory(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		tree := slapd.AD()
@@ -136,7 +136,7 @@ func TestActiveDirectory(t *testing.T) {
 		id := w.admin.domain(t, "Office", "AD", s.Config(s.URL, map[string]any{"startTLS": true}))
 		done := w.admin.scan(t, id, "")
 		is.Equal(done.Teams, counts{Created: 2})
-		is.Equal(done.Memberships.Added, 5) // jo and old are among everybody, too
+		is.Equal(done.Memberships.Added, 5) // jo and old are members of all, too
 		is.Equal(done.Warnings, []string{})
 		users := w.admin.users(t, id)
 		is.Equal(len(users), 3)

@@ -24,7 +24,7 @@ func sign(secret string, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// providers sign requests as their documentation has it, with a secret of theirs.
+// providers sign requests as described in their documentation, with their secrets.
 // internal/handlers/signatures tests the requests that they have published.
 var providers = map[string]struct {
 	secret string
@@ -61,8 +61,8 @@ var providers = map[string]struct {
 	}},
 }
 
-// TestWebhooksOfProviders: what each provider signs gets to the handler over a real connection, and
-// what somebody has changed or sends late does not.
+// TestWebhooksOfProviders: requests signed as by each provider are passed to the handler over a
+// real connection. Changed and late ones are not.
 func TestWebhooksOfProviders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
@@ -106,7 +106,7 @@ func TestWebhooksOfProviders(t *testing.T) {
 			is.Equal(send(name, body, p.sign("whsec_b3RoZXI=", body, time.Now())).status, 401)
 			is.Equal(send(name, body, nil).status, 401)
 			late := 401
-			if name == "github" { // which signs no time
+			if name == "github" { // github signs no time
 				late = 200
 			}
 			is.Equal(send(name, body, p.sign(p.secret, body, time.Now().Add(-6*time.Minute))).status, late)

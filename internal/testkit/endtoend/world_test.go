@@ -30,7 +30,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// password is that of admin, the superuser of each tenant.
+// password is the password of admin, the superuser of each tenant.
 const password = "correct horse battery"
 
 // world is the server on a database with the tenants acme and evil, over HTTP.
@@ -39,11 +39,11 @@ type world struct {
 	db    *bun.DB
 	url   string
 	log   logtest.Buffer
-	way   *http.Transport // of requests to it
+	way   *http.Transport // for requests to it
 	admin *caller         // of acme
 
 	mu    sync.Mutex        // guards pages
-	pages map[string]string // of the host program beside the service, by path
+	pages map[string]string // pages of the host program, by path
 }
 
 func newWorld(t *testing.T, open dbtest.Opener, change ...func(*tenantcontent.Config)) *world {
@@ -51,11 +51,11 @@ func newWorld(t *testing.T, open dbtest.Opener, change ...func(*tenantcontent.Co
 	return serve(t, open(t), tenantcontent.NewSecretKey(), nil, change...)
 }
 
-// serve serves a database, over TLS when a configuration for it is given. The superusers are made
-// where they are missing. change may edit the configuration before it is opened.
+// serve serves a database, over TLS if a configuration for it is given. It creates the superusers
+// if they do not exist. change may edit the configuration before the App is opened.
 func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
-	// it certifies itself
+	// its certificate is self-signed
 	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(w.way.CloseIdleConnections)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	}
 	w.url = c.BaseURL
 	w.way.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		// whatever the resolver makes of its names
+		// whatever its names resolve to
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}
 	w.app, err = tenantcontent.Open(c)
@@ -120,13 +120,13 @@ func (w *world) sync() *dirsync.Service {
 	return dirsync.New(dirsync.Options{Store: bunstore.New(w.db), Principals: w.app.Principals.Unchecked()})
 }
 
-// caller is somebody who calls the server with a token, "" for none.
+// caller sends requests with a token, or without one if it is "".
 type caller struct {
 	w     *world
 	token string
 }
 
-// in logs somebody in, who has to get in.
+// in logs a user in; the login must succeed.
 func (w *world) in(t testing.TB, tenant, domain, username, password string) *caller {
 	t.Helper()
 	a := w.login(t, tenant, domain, username, password)
@@ -136,7 +136,7 @@ func (w *world) in(t testing.TB, tenant, domain, username, password string) *cal
 	return &caller{w, read[struct{ Token string }](t, a).Token}
 }
 
-// login tries to log somebody in.
+// login tries to log a user in.
 func (w *world) login(t testing.TB, tenant, domain, username, password string) answer {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"tenant": tenant, "username": username, "password": password})
@@ -144,7 +144,7 @@ func (w *world) login(t testing.TB, tenant, domain, username, password string) a
 	return (&caller{w, ""}).do(t, "POST", "/api/login/"+domain, string(body))
 }
 
-// answer is what a request got.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -176,7 +176,7 @@ func received(t testing.TB, res *http.Response) answer {
 	return answer{res.StatusCode, res.Header, string(body)}
 }
 
-// must sends a request that has to succeed.
+// must sends a request that must succeed.
 func (c *caller) must(t testing.TB, method, path, body string) answer {
 	t.Helper()
 	a := c.do(t, method, path, body)
@@ -199,7 +199,7 @@ func (a answer) refused(t testing.TB, status int) string {
 	return p.Message
 }
 
-// stranger checks that a login or a credential is refused as every other one is.
+// stranger checks that a login or a credential is refused in the same way as every other one.
 func (a answer) stranger(t testing.TB) {
 	t.Helper()
 	if m := a.refused(t, http.StatusUnauthorized); m != "Unable to log in" &&
@@ -217,13 +217,13 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// who returns the user that a caller is.
+// who returns the user of the caller.
 func (c *caller) who(t testing.TB) string {
 	t.Helper()
 	return read[struct{ User string }](t, c.must(t, "GET", "/api/session", "")).User
 }
 
-// user is what the tests look at of a user.
+// user has the fields of a user that the tests check.
 type user struct {
 	Username, Domain, Email, DisplayName, SourceID string
 	Enabled, Superuser                             bool
@@ -249,13 +249,13 @@ func (c *caller) users(t testing.TB, domain string) map[string]user {
 	return all
 }
 
-// create posts and returns the new thing's id.
+// create sends a POST and returns the id of the new entity.
 func (c *caller) create(t testing.TB, path, body string) string {
 	t.Helper()
 	return read[struct{ ID string }](t, c.must(t, "POST", path, body)).ID
 }
 
-// domain makes a domain, whose provider need not be there, and returns its id.
+// domain creates a domain, whose provider need not be running, and returns its id.
 func (c *caller) domain(t testing.TB, name, driver string, config any) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "type": driver, "config": config})

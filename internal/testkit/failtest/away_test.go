@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// traffic is callers at work, each on a color of its own; every fourth writes.
+// traffic has running callers, each with a different color; every fourth writes.
 type traffic struct {
 	good, refused atomic.Int64
 	lastRefused   atomic.Int64 // unix nanoseconds
@@ -84,9 +84,9 @@ func TestServerIsKilledAndComesBack(t *testing.T) {
 	is.NoErr(properly503(body))
 	status, _, err = w.do(t.Context(), "GET", "/healthz", "")
 	is.NoErr(err)
-	is.Equal(status, http.StatusOK) // the process is well
+	is.Equal(status, http.StatusOK) // the process is healthy
 	time.Sleep(1200 * time.Millisecond)
-	some(t, &f.refused, 100) // nor is anybody taken for logged out, after what was kept in memory is old
+	some(t, &f.refused, 100) // sessions are not treated as ended either, after cached ones have expired
 
 	began := time.Now()
 	is.NoErr(cluster.Restart(context.WithoutCancel(t.Context())))
@@ -107,7 +107,7 @@ func TestServerIsKilledAndComesBack(t *testing.T) {
 	w.idle(t)
 }
 
-func TestShutDownOfTheServer(t *testing.T) { // politely, as for an upgrade
+func TestShutDownOfTheServer(t *testing.T) { // a regular stop, as for an upgrade
 	is, cluster := is.New(t), dbtest.Server(t)
 	u := plainURL(t)
 	w := newWorld(t, u, u)
@@ -120,8 +120,8 @@ func TestShutDownOfTheServer(t *testing.T) { // politely, as for an upgrade
 	f.stop()
 }
 
-// TestServerIsFrozen: a server whose processes are stopped keeps nobody waiting, and is used again
-// when they go on.
+// TestServerIsFrozen: a server whose processes are stopped does not block callers, and is used
+// again when they continue.
 func TestServerIsFrozen(t *testing.T) {
 	is, cluster := is.New(t), dbtest.Server(t)
 	u := plainURL(t)
@@ -130,7 +130,7 @@ func TestServerIsFrozen(t *testing.T) {
 	some(t, &f.good, 200)
 	cluster.Freeze()
 	defer cluster.Thaw()
-	some(t, &f.refused, 50) // each a proper 503
+	some(t, &f.refused, 50) // each is a 503 of the service
 	status, body, err := w.do(t.Context(), "GET", "/readyz", "")
 	is.NoErr(err)
 	is.Equal(status, http.StatusServiceUnavailable)

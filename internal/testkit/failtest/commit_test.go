@@ -14,8 +14,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestCommitWithoutAnswer: the answer to the COMMIT of a file is lost on its way, and the server
-// lives on. The file has its bytes, and so have all equal ones after it.
+// TestCommitWithoutAnswer: the answer to the COMMIT of a file is lost, and the server continues.
+// The file has its bytes, and so have later files with equal bytes.
 func TestCommitWithoutAnswer(t *testing.T) {
 	is, u := is.New(t), plainURL(t)
 	p := newProxy(t, u)

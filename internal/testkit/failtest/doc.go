@@ -1,3 +1,3 @@
-// Package failtest holds the tests of the whole service on a PostgreSQL that goes away, cuts
-// connections, blocks or is full of other tenants' rows. It has no code and nobody imports it.
+// Package failtest has tests of the whole service on a PostgreSQL that is stopped, cuts
+// connections, blocks or is full of other tenants' rows. It contains only tests.
 package failtest

@@ -18,8 +18,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors
-// and ten teams each, as t-7 has them.
+// crowd fills the tables with 2,000 tenants. 100 of them have 100 users, sessions, tokens and
+// colors and ten teams each; t-7 is one of these.
 var crowd = []string{
 	`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
 		SELECT 't-' || n, 't', '{}', '', now(), now() FROM generate_series(1, 2000) n`,
@@ -78,7 +78,7 @@ func TestNoRequestScansATable(t *testing.T) {
 	const team = "01932e00-0000-7000-8000-000000000007"
 	for i, c := range []struct {
 		request    string
-		statements int // at most, beside the look-up of the credential
+		statements int // at most, in addition to the look-up of the credential
 	}{
 		{"GET /api/session", 0},
 		{"GET /api/colors/c-7", 1},
@@ -102,12 +102,12 @@ func TestNoRequestScansATable(t *testing.T) {
 		{"PUT /api/colors/c-7", 1},
 	} {
 		for _, credential := range []string{
-			fmt.Sprintf("tcs.t-7.s%d", 1+i), // another each time, so that it is looked up
+			fmt.Sprintf("tcs.t-7.s%d", 1+i), // a different one each time, so that it is not cached
 			fmt.Sprintf("tct.t-7.01932e00-0000-7000-8000-%012d.s%d", 1+i, 1+i),
 		} {
 			t.Run(c.request+" "+credential[:3], func(t *testing.T) {
 				is := is.New(t)
-				is.NoErr(app.Sessions.Unchecked().FlushAll(ctx)) // the uses of tokens until now
+				is.NoErr(app.Sessions.Unchecked().FlushAll(ctx)) // the uses of tokens so far
 				sent.Take()
 				method, path, _ := strings.Cut(c.request, " ")
 				req := httptest.NewRequest(method, path, strings.NewReader(`{"color":"#fff"}`))
@@ -132,7 +132,7 @@ func TestNoRequestScansATable(t *testing.T) {
 	}
 }
 
-// queries leaves out what begins and ends transactions.
+// queries returns the statements without those that begin and end transactions.
 func queries(ran []dbtest.Statement) (texts []string) {
 	for _, s := range ran {
 		if strings.Contains(s.Text, "tc_") {
@@ -142,7 +142,7 @@ func queries(ran []dbtest.Statement) (texts []string) {
 	return texts
 }
 
-// checkPlan asks PostgreSQL how it runs a statement.
+// checkPlan checks the plan of PostgreSQL for a statement.
 func checkPlan(t *testing.T, pool *sql.DB, s dbtest.Statement) {
 	t.Helper()
 	if len(queries([]dbtest.Statement{s})) == 0 {

@@ -34,7 +34,7 @@ import (
 // disk is a small file system.
 type disk struct{ folder string }
 
-// newDisk mounts a disk of some MiB, in memory, until the end of the test.
+// newDisk mounts a file system of some MiB, in memory, until the end of the test.
 func newDisk(t *testing.T, megabytes int) disk {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "disk") // a short path, for the socket of a PostgreSQL
@@ -56,7 +56,7 @@ func newDisk(t *testing.T, megabytes int) disk {
 
 func (d disk) ballast() string { return filepath.Join(d.folder, "ballast") }
 
-// fill takes all of the room that is left.
+// fill uses up the remaining space.
 func (d disk) fill(t *testing.T) {
 	t.Helper()
 	f, err := os.OpenFile(d.ballast(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -72,14 +72,14 @@ func (d disk) fill(t *testing.T) {
 	}
 }
 
-// free makes room again.
+// free frees the space again.
 func (d disk) free(t *testing.T) {
 	t.Helper()
 	is.New(t).NoErr(os.Remove(d.ballast()))
 }
 
-// TestFullDisk fills the disk of a database below a server: writes are 507, reads go on, /readyz
-// tells it, the log has one line, and when there is room again all goes on by itself.
+// TestFullDisk fills the disk of a database below a server. Writes are 507, reads succeed, /readyz
+// reports it, and one line is logged. When there is space again, the server recovers by itself.
 func TestFullDisk(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		d := newDisk(t, 32)
@@ -101,7 +101,7 @@ type readiness struct {
 	Reason string
 }
 
-// filling is an App of the tenant acme whose disk a test fills, and a session of its superuser.
+// filling is an App of the tenant acme whose disk a test fills, with a session of its superuser.
 type filling struct {
 	t     *testing.T
 	log   *logtest.Buffer
@@ -180,7 +180,7 @@ func (f *filling) ready(query string) (r readiness) {
 	return r
 }
 
-// recovers waits until the server is ready, and writes.
+// recovers waits until the server is ready and writes succeed.
 func (f *filling) recovers() {
 	f.t.Helper()
 	for deadline := time.Now().Add(time.Minute); f.ready("").status != 200; time.Sleep(100 * time.Millisecond) {
@@ -203,7 +203,7 @@ func testFullDisk(t *testing.T, d disk, url string) {
 		switch {
 		case status == 507 && strings.Contains(text, "no room left"):
 			refused++
-		case status == 201 && refused == 0: // a PostgreSQL has some room in its files
+		case status == 201 && refused == 0: // PostgreSQL has some space in its files
 		default:
 			t.Fatal(status, text)
 		}
@@ -220,7 +220,7 @@ func testFullDisk(t *testing.T, d disk, url string) {
 		status, text := f.call("GET", "/api/colors/red", "", nil)
 		is.Equal(status, 200)
 		is.True(strings.Contains(text, "#ff0000"))
-		time.Sleep(1100 * time.Millisecond) // the result of a probe is a second old at most
+		time.Sleep(1100 * time.Millisecond) // the result of a probe is at most a second old
 	}
 	is.Equal(strings.Count(f.log.String(), "level=ERROR"), 1)
 	is.True(strings.Contains(f.log.String(), "the database takes no writes"))
@@ -231,8 +231,8 @@ func testFullDisk(t *testing.T, d disk, url string) {
 }
 
 // TestFullLog fills the disk of the write-ahead log of a PostgreSQL, which then ends all sessions
-// and starts anew, or ends: no answer is a plain 500, /readyz tells it, and when there is room and
-// the PostgreSQL is there again, all goes on.
+// and restarts, or ends. No answer is a 500, and /readyz reports it. When there is space and the
+// PostgreSQL is running again, the server recovers.
 func TestFullLog(t *testing.T) {
 	is, d := is.New(t), newDisk(t, 64)
 	cluster, err := pgtest.Start(t.Context())
@@ -270,7 +270,7 @@ func TestFullLog(t *testing.T) {
 	is.Equal(r.status, 503)
 	is.True(r.Write != nil && !*r.Write)
 	d.free(t)
-	is.NoErr(cluster.Restart(t.Context())) // as whoever runs it does, if it has ended
+	is.NoErr(cluster.Restart(t.Context())) // as its operator would do, if it has ended
 	for f.ready("").status != 200 && time.Now().Before(deadline.Add(time.Minute)) {
 		time.Sleep(100 * time.Millisecond)
 	}

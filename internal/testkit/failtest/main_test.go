@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/javascript"
 )
 
-// TestMain begins as the main function of a program does that opens an App. The tests run where
-// they may mount file systems.
+// TestMain begins like the main function of a program that opens an App. The tests run in a process
+// that may mount file systems.
 func TestMain(m *testing.M) {
 	javascript.Child()
 	if code, done := runInNamespace(); done {

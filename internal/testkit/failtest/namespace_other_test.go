@@ -2,5 +2,5 @@
 
 package failtest_test
 
-// runInNamespace does nothing: the tests that mount file systems are those of Linux.
+// runInNamespace does nothing, because the tests that mount file systems run only on Linux.
 func runInNamespace() (code int, done bool) { return 0, false }

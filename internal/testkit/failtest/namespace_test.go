@@ -13,9 +13,9 @@ import (
 // inNamespace is set in the environment of the process that runInNamespace starts.
 const inNamespace = "TENANTCONTENT_TEST_NAMESPACE"
 
-// runInNamespace runs this program again as the same user in name spaces of its own, where the user
-// may mount file systems. It returns the exit code, and false for root, who may do so anyway, and
-// where the system allows no name spaces.
+// runInNamespace runs this program again as the same user in separate name spaces, in which the
+// user may mount file systems. It returns the exit code. It returns false for root, who may do so
+// anyway, and if the system does not allow name spaces.
 func runInNamespace() (code int, done bool) {
 	if os.Geteuid() == 0 || os.Getenv(inNamespace) != "" {
 		return 0, false
@@ -31,7 +31,7 @@ func runInNamespace() (code int, done bool) {
 		AmbientCaps: []uintptr{mayMount},
 		Pdeathsig:   syscall.SIGKILL,
 	}
-	runtime.LockOSThread() // with whose end Pdeathsig would come
+	runtime.LockOSThread() // the end of the thread would send Pdeathsig
 	err := c.Run()
 	var ended *exec.ExitError
 	switch {
@@ -40,5 +40,5 @@ func runInNamespace() (code int, done bool) {
 	case errors.As(err, &ended):
 		return max(ended.ExitCode(), 1), true
 	}
-	return 0, false // the tests that need it say so
+	return 0, false // the tests that need it report that
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/matryer/is"
 )
 
-// proxy stands between the service and PostgreSQL, and cuts connections.
+// proxy forwards connections between the service and PostgreSQL, and cuts them.
 type proxy struct {
 	*url.URL
-	oneIn atomic.Int64 // one in so many parts of an answer, at random, is cut in half; 0: none
-	after atomic.Int64 // the connection that passes this many more bytes is cut, once; 0: none
+	oneIn atomic.Int64 // cut one of so many parts of an answer, at random, in half; 0: never
+	after atomic.Int64 // cut the connection after so many more bytes, once; 0: never
 	cuts  atomic.Int64
-	bytes atomic.Int64 // of answers so far
+	bytes atomic.Int64 // number of bytes of answers so far
 }
 
 func newProxy(t *testing.T, to *url.URL) *proxy {
@@ -117,7 +117,7 @@ func TestListCutInTheMiddleIsNotTakenForWhole(t *testing.T) {
 
 		p.after.Store((p.bytes.Load() - before) * 3 / 4)
 		_, _, err = w.do(t.Context(), "GET", "/api/colors-list", "")
-		is.True(err != nil) // the caller knows
+		is.True(err != nil) // the caller gets an error
 
 		p.after.Store(1 << 10)
 		status, _, err = w.do(t.Context(), "GET", "/api/colors-list", "")
@@ -162,14 +162,14 @@ func TestCallersWhoHangUpLeakNoConnection(t *testing.T) {
 		<-done
 	}
 	t.Logf("%d of %d hung up", hung.Load(), callers*30)
-	is.True(hung.Load() > 50) // some in the middle
+	is.True(hung.Load() > 50) // some were interrupted in the middle
 	w.idle(t)
 	for i := range callers {
 		ok, err := w.color(t.Context(), "GET", fmt.Sprintf("k-%d", i))
 		is.NoErr(err)
 		is.True(ok)
 	}
-	var open int // and the server has ended the transactions, with their locks
+	var open int // the server has ended the transactions, with their locks
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		is.NoErr(w.db.QueryRowContext(t.Context(),
 			`SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'
@@ -188,7 +188,7 @@ func TestStatementBehindALock(t *testing.T) {
 	} {
 		t.Run(c.setting, func(t *testing.T) {
 			is, u := is.New(t), plainURL(t)
-			w := newWorld(t, u, with(u, c.setting, "2000")) // also for the request that has to succeed
+			w := newWorld(t, u, with(u, c.setting, "2000")) // also for the request that must succeed
 			tx, err := w.db.BeginTx(t.Context(), nil)
 			is.NoErr(err)
 			_, err = tx.ExecContext(t.Context(), c.lock)
@@ -196,9 +196,9 @@ func TestStatementBehindALock(t *testing.T) {
 			began := time.Now()
 			ok, err := w.color(t.Context(), c.method, "k-0")
 			is.NoErr(err)
-			is.Equal(ok, false) // a proper 503
+			is.Equal(ok, false) // a 503 of the service
 			took := time.Since(began)
-			// without the setting it is lock_timeout's usual 10 s
+			// without the setting it would be lock_timeout's usual 10 s
 			is.True(took >= 1900*time.Millisecond && took < 9*time.Second)
 			is.NoErr(tx.Rollback())
 			ok, err = w.color(t.Context(), c.method, "k-0")

@@ -20,8 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
-// TestServerIsKilledDuringARestore: a restore is answered wherever in it the server is killed, and
-// afterwards the tenant has the rows and files of before or the archive's, never some of both.
+// TestServerIsKilledDuringARestore: a restore is answered, wherever in it the server is killed.
+// Afterwards the tenant has the rows and files of either before or the archive.
 func TestServerIsKilledDuringARestore(t *testing.T) {
 	is, cluster, u := is.New(t), dbtest.Server(t), plainURL(t)
 	whole, err := engines.Open(u.String())
@@ -34,8 +34,8 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 		}
 	}))
 
-	// The archive has 300 reports and a library with files of more bytes than net/http reads of a
-	// body by itself.
+	// The archive has 300 reports and a library whose files have more bytes than net/http reads of
+	// a body automatically.
 	noise := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	ctx := as(t.Context())
@@ -64,7 +64,7 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 	archived := w.content(t)
 
-	// Since then some has changed, gone and come.
+	// Since then some entities were changed, deleted and added.
 	_, err = w.db.ExecContext(ctx, `DELETE FROM tc_entities WHERE kind = 'report' AND name LIKE '%3'`)
 	is.NoErr(err)
 	_, err = w.db.ExecContext(
@@ -90,7 +90,7 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 
 	for _, c := range []struct {
 		name, target string
-		at           string // what the statement contains before which the server is killed; "": while the body is sent
+		at           string // part of the statement before which the server is killed; "": while the body is sent
 		nth          int
 	}{
 		{"credential", body, "tc_sessions", 1},
@@ -147,7 +147,7 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	w.idle(t)
 }
 
-// sendWhole sends a request, to its end before it reads the answer, which comes whole.
+// sendWhole sends a whole request before it reads the answer, which must be complete.
 func (w *world) sendWhole(t *testing.T, target string, body io.Reader) (res *http.Response, answer string) {
 	t.Helper()
 	is := is.New(t)
@@ -161,7 +161,7 @@ func (w *world) sendWhole(t *testing.T, target string, body io.Reader) (res *htt
 	is.NoErr(err)
 	defer func() { _ = conn.Close() }()
 	is.NoErr(conn.(*net.TCPConn).SetWriteBuffer(64 << 10))
-	is.NoErr(req.Write(conn)) // all of it was taken
+	is.NoErr(req.Write(conn)) // all of it was received
 	res, err = http.ReadResponse(bufio.NewReader(conn), req)
 	is.NoErr(err)
 	text, err := io.ReadAll(res.Body)
@@ -170,7 +170,7 @@ func (w *world) sendWhole(t *testing.T, target string, body io.Reader) (res *htt
 	return res, string(text)
 }
 
-// once is a reader of nothing that does something when it is read.
+// once is an empty reader that calls do when it is read.
 type once struct{ do func() }
 
 func (o *once) Read([]byte) (int, error) {
@@ -178,7 +178,7 @@ func (o *once) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// content is what the tenant has of what the archive has, through a connection of its own.
+// content returns, over a separate connection, what the tenant has of the archive's content.
 func (w *world) content(t *testing.T) (all string) {
 	t.Helper()
 	is := is.New(t)

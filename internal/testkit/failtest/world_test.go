@@ -30,8 +30,8 @@ const (
 	callers  = 16
 )
 
-// world is an App on PostgreSQL behind HTTP, with the tenant acme, its superuser admin, who has
-// many sessions, and the colors k-0 to k-15.
+// world is an App on PostgreSQL served over HTTP, with the tenant acme, its superuser admin, who
+// has many sessions, and the colors k-0 to k-15.
 type world struct {
 	db     *bun.DB
 	app    *tenantcontent.App
@@ -39,7 +39,7 @@ type world struct {
 	client *http.Client
 }
 
-// plainURL names an empty schema, without row-level security, as most servers run.
+// plainURL returns the URL of an empty schema without row-level security, as on most servers.
 func plainURL(t *testing.T) *url.URL {
 	t.Helper()
 	u, err := url.Parse(dbtest.PostgresURL(t))
@@ -59,7 +59,7 @@ func with(u *url.URL, name, value string) *url.URL {
 	return &changed
 }
 
-// newWorld makes the tables through one URL and serves through another.
+// newWorld creates the tables through one URL and serves through another.
 func newWorld(t *testing.T, direct, through *url.URL) *world {
 	t.Helper()
 	db, err := engines.Open(through.String())
@@ -68,7 +68,7 @@ func newWorld(t *testing.T, direct, through *url.URL) *world {
 	return newWorldOn(t, direct, db)
 }
 
-// newWorldOn makes the tables through a URL and serves from a database.
+// newWorldOn creates the tables through a URL and serves from a database.
 func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	t.Helper()
 	is, ctx, key := is.New(t), t.Context(), tenantcontent.NewSecretKey()
@@ -108,7 +108,7 @@ func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
 	return w
 }
 
-// token is the credential of one session of many, so that most requests look theirs up in the
+// token returns the credential of one of many sessions, so that most requests look it up in the
 // database.
 func token() string { return fmt.Sprintf("tcs.acme.s%d", rand.IntN(10000)) }
 
@@ -142,8 +142,8 @@ func (w *world) do(ctx context.Context, method, path, body string) (int, string,
 	return res.StatusCode, string(text), err
 }
 
-// color reads or writes one color and says whether it succeeded. Anything but its own color or a
-// proper 503 is an error.
+// color reads or writes one color and reports whether that succeeded. Any answer other than the
+// color or a 503 of the service is an error.
 func (w *world) color(ctx context.Context, method, key string) (ok bool, err error) {
 	body := ""
 	if method == http.MethodPut {

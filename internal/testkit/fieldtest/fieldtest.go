@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Full fails for each exported field of a struct that is zero, unless except names it: a round trip
-// of the struct checks a field only when it has a value.
+// Full fails for each exported field of a struct that is zero, unless it is in except. A round trip
+// of the struct only checks fields that have a value.
 func Full(t testing.TB, row any, except ...string) {
 	t.Helper()
 	v := reflect.ValueOf(row)

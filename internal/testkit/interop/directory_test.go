@@ -21,18 +21,18 @@ type directory struct {
 	config map[string]any
 }
 
-// with returns the configuration with changed members.
+// with returns the configuration with some changed members.
 func (d directory) with(changed map[string]any) json.RawMessage {
 	all := maps.Clone(d.config)
 	maps.Copy(all, changed)
 	text, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // the test's own values
+		panic(err) // the values can be encoded
 	}
 	return text
 }
 
-// realm is what a directory is.
+// realm is a realm with a directory.
 type realm interface {
 	domains.Directory
 	domains.AccountNames
@@ -46,7 +46,7 @@ func (d directory) open(t *testing.T, changed map[string]any) realm {
 	return r.(realm)
 }
 
-// scan reads a directory to its end: people by name, and the names of the members of each group.
+// scan reads a whole directory: people by name, and the names of the members of each group.
 func scan(t *testing.T, d domains.Directory) (people map[string]domains.Identity, groups map[string][]string) {
 	t.Helper()
 	people, groups = map[string]domains.Identity{}, map[string][]string{}
@@ -66,8 +66,8 @@ func scan(t *testing.T, d domains.Directory) (people map[string]domains.Identity
 	return people, groups
 }
 
-// logins checks who a name and a password let in: "" is a refusal, whose reason, which is logged,
-// has some words.
+// logins checks which user a name and a password log in. "" means that they are refused, for a
+// logged reason that contains some words.
 func logins(t *testing.T, r realm, name, password, want, reason string) {
 	t.Helper()
 	who, err := r.Login(t.Context(), name, password)
@@ -83,7 +83,7 @@ func logins(t *testing.T, r realm, name, password, want, reason string) {
 	}
 }
 
-// upstreamError checks that an error has the code errs.Upstream, and that its message has all
+// upstreamError checks that an error has the code errs.Upstream, and that its message contains all
 // words.
 func upstreamError(t *testing.T, err error, words ...string) {
 	t.Helper()
@@ -95,7 +95,7 @@ func upstreamError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// passes checks that a test of a configuration has no step that fails, and returns the steps.
+// passes checks that a test of a configuration has no failed step, and returns the steps.
 func passes(t *testing.T, r realm, username string) map[string]domains.Step {
 	t.Helper()
 	all := map[string]domains.Step{}
@@ -108,7 +108,7 @@ func passes(t *testing.T, r realm, username string) map[string]domains.Step {
 	return all
 }
 
-// add adds an entry: names of attributes, each with a value.
+// add adds an entry. attributes are names of attributes, each followed by a value.
 func add(t *testing.T, c *goldap.Conn, dn string, attributes ...string) {
 	t.Helper()
 	values := map[string][]string{}

@@ -1,7 +1,7 @@
-// Package interop tests the service against servers that other people wrote. Its tests have the
-// build tag interop and run with `make interop`, which installs the servers: `make test` stays
-// quick. Nothing is skipped: a server that is missing fails its test.
+// Package interop tests the service with third-party servers. Its tests have the build tag interop
+// and run with `make interop`, which installs the servers, so that `make test` stays fast. A
+// missing server fails its test.
 //
-// Each server has files of its own, which start it once, on loopback addresses and in a temporary
-// folder, and test against it.
+// Each server has separate files, which start it once, on loopback addresses and in a temporary
+// folder, and test with it.
 package interop

@@ -25,7 +25,7 @@ const (
 	ds389Password = "password of nobody"
 )
 
-// ds389Templates are where packages put the configuration of a new server.
+// ds389Templates is the folder in which packages install the configuration of a new server.
 var ds389Templates = "/usr/share/dirsrv/data/"
 
 // startDS389 starts a 389 Directory Server with an empty tree, and returns a connection that may
@@ -70,7 +70,7 @@ func startDS389(t *testing.T) (d directory, admin *goldap.Conn) {
 	conf = strings.Replace(conf, "cn: config\n", security, 1)
 	write(t, sub("dse.ldif"), conf)
 
-	// Its keys are in a database of NSS, under the name that the template has.
+	// Its keys are in an NSS database, under the name in the template.
 	ca := newAuthority(t)
 	write(t, sub("ca.pem"), ca.PEM)
 	ca.issue(t, sub("cert.pem"), sub("key.pem"), "localhost", "127.0.0.1")
@@ -83,7 +83,7 @@ func startDS389(t *testing.T) (d directory, admin *goldap.Conn) {
 	)
 	run(t, dir, "pk12util", "-i", sub("server.p12"), "-d", "sql:"+dir, "-W", "x", "-K", "")
 
-	s := serve(t, dir, nil, "ns-slapd", "-D", dir, "-i", sub("run/pid"), "-d", "16384") // -d: it stays a child
+	s := serve(t, dir, nil, "ns-slapd", "-D", dir, "-i", sub("run/pid"), "-d", "16384") // -d: it stays a child process
 	url := fmt.Sprintf("ldap://127.0.0.1:%d", plain)
 	s.wait(t, func() error {
 		c, err := goldap.DialURL(url)

@@ -13,7 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 )
 
-// TestDS389 is a 389 Directory Server, which is below FreeIPA and Red Hat's directories, too.
+// TestDS389 tests with a 389 Directory Server, on which FreeIPA and Red Hat's directories are
+// based.
 func TestDS389(t *testing.T) {
 	d, admin := startDS389(t)
 	anna := ds389User(
@@ -35,7 +36,7 @@ func TestDS389(t *testing.T) {
 		is.Equal(len(people), 5)
 		is.Equal(groups, map[string][]string{"team": {"anna"}})
 		for name, who := range people {
-			is.Equal(len(who.ID), 35) // of nsUniqueId: 3f2a…-…-…-…, without the dash of a UUID
+			is.Equal(len(who.ID), 35) // an nsUniqueId 3f2a…-…-…-…, which has fewer hyphens than a UUID
 			logins(t, r, name, ds389Password, name, "")
 		}
 		logins(t, r, "anna", "wrong", "", "refuses the password")
@@ -53,7 +54,7 @@ func TestDS389(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(who.IDAttribute, "nsUniqueId")
 		}
-		_, err := find(domains.IDAttributes{People: "entryUUID"}) // of a reader that does not see it any more
+		_, err := find(domains.IDAttributes{People: "entryUUID"}) // for a reader that cannot see it any more
 		upstreamError(t, err, "shows no usable entryUUID", "only nsUniqueId", "may read entryUUID")
 	})
 	t.Run("TLS", func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestDS389(t *testing.T) {
 		)
 		_, groups := scan(t, d.open(t, map[string]any{"groupMember": "memberUid"}))
 		is.Equal(len(groups), 1)
-		is.Equal(len(groups["staff"]), 2) // anna by her gidNumber
+		is.Equal(len(groups["staff"]), 2) // anna through her gidNumber
 	})
 	t.Run("Refused", func(t *testing.T) {
 		is := is.New(t)
@@ -121,7 +122,7 @@ func TestDS389(t *testing.T) {
 		}
 		people, _ := scan(t, d.open(t, nil))
 		is.True(len(people) > 2500)
-		// An account may read only so many entries, in pages, too.
+		// An account may read only a limited number of entries, in pages, too.
 		set(t, admin, "uid=reader,"+ds389People, "nsPagedSizeLimit", "1000")
 		for _, err := range d.open(t, nil).Entries(t.Context()) {
 			if err != nil {

@@ -26,8 +26,8 @@ import (
 // with the password dwho, and is in the group dev.
 type lemonLDAP struct{ url string }
 
-// startLemonLDAP starts it. service is the SAML metadata of this one, and redirect and loggedOut
-// are what it is registered with for OpenID Connect.
+// startLemonLDAP starts it. service is the SAML metadata of this service. redirect and loggedOut
+// are its registered addresses for OpenID Connect.
 func startLemonLDAP(t *testing.T, port int, service, redirect, loggedOut string) *lemonLDAP {
 	t.Helper()
 	is, dir := is.New(t), t.TempDir()
@@ -118,7 +118,7 @@ func startLemonLDAP(t *testing.T, port int, service, redirect, loggedOut string)
 	return p
 }
 
-// lemonBrowser is a browser that stops where it is sent to this service.
+// lemonBrowser returns a browser that does not follow redirects to this service.
 func lemonBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -131,8 +131,8 @@ func lemonBrowser(t *testing.T) *http.Client {
 	}}
 }
 
-// enter goes to an address of the provider, logs dwho in where it asks, and returns where the
-// browser is sent then, and with which form.
+// enter opens an address of the provider, logs dwho in if necessary, and returns the address to
+// which the browser is sent then, with the form.
 func (p *lemonLDAP) enter(t *testing.T, b *http.Client, to string) (location string, form url.Values) {
 	t.Helper()
 	for range 3 {
@@ -157,7 +157,7 @@ func (p *lemonLDAP) enter(t *testing.T, b *http.Client, to string) (location str
 	return "", nil
 }
 
-// frames finds the addresses to which the provider's page of a logout sends the browser.
+// frames matches the addresses to which the provider's logout page sends the browser.
 var frames = regexp.MustCompile(`<iframe src="([^"]*)"`)
 
 func TestLemonLDAP(t *testing.T) {
@@ -202,9 +202,9 @@ func TestLemonLDAP(t *testing.T) {
 	res, err = b.Get(back.Header().Get("Location"))
 	is.NoErr(err)
 	is.NoErr(res.Body.Close())
-	is.Equal(res.StatusCode, http.StatusOK) // it takes the answer
+	is.Equal(res.StatusCode, http.StatusOK) // it accepts the answer
 
-	// OpenID Connect, for the same user, whose group lets them in.
+	// OpenID Connect, for the same user, who may log in because of the group.
 	s.call(t, "POST", "/api/domains", map[string]any{"name": "OIDC", "type": "OIDC", "config": map[string]any{
 		"issuer": issuer, "clientID": "content", "clientSecret": "content-secret", "accounts": "saml",
 		"claims": map[string]string{"groups": "groups"}, "allow": map[string]any{"groups": []string{"dev"}},

@@ -39,7 +39,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 )
 
-// oidcProvider is panva's oidc-provider, over TLS of an authority of its own.
+// oidcProvider is panva's oidc-provider, with TLS and a separate certificate authority.
 type oidcProvider struct {
 	issuer, caCert, dir string
 	port                int
@@ -59,7 +59,7 @@ func clientSecret(name string) string {
 	return "the secret of " + name + " +%&:/"
 }
 
-// newOIDCProvider installs the provider, for a service at an address.
+// newOIDCProvider installs the provider for a service at an address.
 func newOIDCProvider(t *testing.T, service string) *oidcProvider {
 	t.Helper()
 	is, p := is.New(t), &oidcProvider{dir: t.TempDir(), port: freePort(t, "127.0.0.1")}
@@ -101,7 +101,7 @@ func newOIDCProvider(t *testing.T, service string) *oidcProvider {
 	return p
 }
 
-// start starts the provider with keys of its own, at the same address each time.
+// start starts the provider with new keys, at the same address each time.
 func (p *oidcProvider) start(t *testing.T, userinfo bool) {
 	t.Helper()
 	is := is.New(t)
@@ -140,7 +140,7 @@ func (p *oidcProvider) config(client string) map[string]any {
 	}
 }
 
-// person is a browser without scripts, whose person agrees to all that a provider asks.
+// person is a browser without scripts, which agrees to everything that a provider requests.
 type person struct {
 	http.Client
 	name string
@@ -162,8 +162,8 @@ var (
 	hiddenOf = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 )
 
-// visit opens an address, or sends it a form, and goes on through the provider's forms. It returns
-// where it ends and what is there.
+// visit opens an address, or sends a form to it, and submits the provider's forms. It returns the
+// last address and page.
 func (p *person) visit(t *testing.T, address string, form url.Values) (*url.URL, string) {
 	t.Helper()
 	is := is.New(t)
@@ -186,7 +186,7 @@ func (p *person) visit(t *testing.T, address string, form url.Values) (*url.URL,
 		is.NoErr(answer.Body.Close())
 		at, page := answer.Request.URL, string(raw)
 		action := formOf.FindStringSubmatch(page)
-		if action == nil || at.Scheme != "https" { // the service's own pages are at http
+		if action == nil || at.Scheme != "https" { // the pages of the service use http
 			return at, page
 		}
 		to, err := at.Parse(html.UnescapeString(action[1]))
@@ -208,7 +208,7 @@ type oidcService struct {
 	app *tenantcontent.App
 }
 
-// as returns the user that a browser is at the service, "" for nobody.
+// as returns the user of the browser at the service, or "".
 func (s *oidcService) as(t *testing.T, p *person) string {
 	t.Helper()
 	_, body := p.visit(t, s.url+"/api/session", nil)
@@ -217,7 +217,7 @@ func (s *oidcService) as(t *testing.T, p *person) string {
 	return in.User
 }
 
-// enter logs somebody in at a domain.
+// enter logs a person in at a domain.
 func (s *oidcService) enter(t *testing.T, p *person, domain string) {
 	t.Helper()
 	_, body := p.visit(t, s.url+"/api/login/"+domain+"/sso?tenant=acme&returnTo=/api/session", nil)
@@ -226,9 +226,9 @@ func (s *oidcService) enter(t *testing.T, p *person, domain string) {
 	}
 }
 
-// TestOIDCProvider: people log in at panva's oidc-provider with each way of a client and each kind
-// of key, their groups and ids come with them, keys that are new are found, and who logs out here
-// or there is logged out in both.
+// TestOIDCProvider: people log in at panva's oidc-provider with each client authentication and each
+// kind of key. Their groups and ids are reported, new keys are found, and a logout here or there
+// ends both sessions.
 func TestOIDCProvider(t *testing.T) {
 	is, s := is.New(t), &oidcService{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -262,7 +262,7 @@ func TestOIDCProvider(t *testing.T) {
 	})
 	t.Run("userinfo and new keys", func(t *testing.T) {
 		p.start(t, true)
-		for name := range oidcClients { // whose domains know the keys of before
+		for name := range oidcClients { // the domains know the previous keys
 			s.enter(t, newPerson(t, "lee-"+name), name)
 		}
 		testClaims(t, s, p)
@@ -270,7 +270,7 @@ func TestOIDCProvider(t *testing.T) {
 	is.True(!strings.Contains(s.log.String(), "the secret of"))
 }
 
-// add makes a domain, for which the service asks the provider.
+// add creates a domain, for which the service queries the provider.
 func (s *oidcService) add(t *testing.T, token, name string, config map[string]any) {
 	t.Helper()
 	is := is.New(t)
@@ -292,8 +292,8 @@ func (s *oidcService) add(t *testing.T, token, name string, config map[string]an
 	}
 }
 
-// testRoundTrip logs somebody in and out, here and there: the provider asks, and the browser comes
-// back.
+// testRoundTrip logs a person in and out at both sides: the provider confirms, and the browser
+// returns.
 func testRoundTrip(t *testing.T, s *oidcService, name string) {
 	is := is.New(t)
 	jo := newPerson(t, "jo-"+name)
@@ -303,10 +303,10 @@ func testRoundTrip(t *testing.T, s *oidcService, name string) {
 	is.Equal(at.String(), s.url+"/healthz")
 	is.Equal(s.as(t, jo), "")
 	jo.name = "kim-" + name
-	s.enter(t, jo, name) // the provider has forgotten jo, and asks who it is
+	s.enter(t, jo, name) // the provider has ended jo's session, and requires a login
 }
 
-// testBackchannel logs somebody out at the provider itself.
+// testBackchannel logs a person out at the provider itself.
 func testBackchannel(t *testing.T, s *oidcService, p *oidcProvider) {
 	is := is.New(t)
 	pat, other := newPerson(t, "pat"), newPerson(t, "pat")
@@ -314,17 +314,17 @@ func testBackchannel(t *testing.T, s *oidcService, p *oidcProvider) {
 	s.enter(t, other, "basic")
 	at, _ := pat.visit(t, p.issuer+"/session/end", nil)
 	is.True(strings.HasPrefix(at.String(), p.issuer))
-	for range 600 { // it tells after it has answered
+	for range 600 { // the notification follows the answer
 		if s.as(t, pat) == "" {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	is.Equal(s.as(t, pat), "")
-	is.Equal(s.as(t, other), "pat") // another session there
+	is.Equal(s.as(t, other), "pat") // another session at the provider
 }
 
-// open opens the domain of a client of the provider beside the service.
+// open opens a domain of a client of the provider, separately from the service.
 func (p *oidcProvider) open(t *testing.T, client, secret string) domains.Realm {
 	t.Helper()
 	config := p.config(client)
@@ -375,7 +375,7 @@ func testClaims(t *testing.T, s *oidcService, p *oidcProvider) {
 	is.True(slices.Equal(who.Groups, []string{"editors", "staff"}))
 }
 
-// spy notes the address at the service to which a provider sends the browser.
+// spy records the address at the service to which a provider sends the browser.
 type spy struct {
 	http.RoundTripper
 	service string

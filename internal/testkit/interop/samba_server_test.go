@@ -27,8 +27,8 @@ const (
 	sambaPassword = "Passw0rd of nobody"
 )
 
-// sambaConf runs the directory alone, without file sharing, Kerberos and DNS, in a folder and on a
-// loopback address. Its ports are those of LDAP and cannot be changed: root has to start it.
+// sambaConf runs only the directory, without file sharing, Kerberos and DNS, in a folder and on a
+// loopback address. Its ports are those of LDAP and cannot be changed, so root has to start it.
 const sambaConf = `[global]
 netbios name = DC1
 realm = CORP.EXAMPLE.COM
@@ -100,7 +100,7 @@ func sambaUser(t *testing.T, admin *goldap.Conn, name string, attributes ...stri
 	return dn
 }
 
-// quotedUTF16 is a password as Active Directory takes it.
+// quotedUTF16 returns a password in the form for Active Directory.
 func quotedUTF16(s string) string {
 	var b strings.Builder
 	for _, unit := range utf16.Encode([]rune(`"` + s + `"`)) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/drivertest"
 )
 
-// TestSamba is one domain controller of Active Directory, as Samba's.
+// TestSamba tests with a domain controller of Active Directory as implemented by Samba.
 func TestSamba(t *testing.T) {
 	d, admin, ip := startSamba(t)
 	anna := sambaUser(
@@ -51,7 +51,7 @@ func TestSamba(t *testing.T) {
 		is.Equal(r.Account("anna@corp.example.com"), "anna")
 		is.Equal(r.Account(`OTHER\anna`), "")
 
-		// Samba itself lets nobody have the implicit name of another as userPrincipalName, nor the
+		// Samba does not allow the implicit name of another user as userPrincipalName, nor the
 		// other way round.
 		r2 := goldap.NewModifyRequest("CN=a&b,"+sambaPeople, nil)
 		r2.Replace("userPrincipalName", []string{"anna@corp.example.com"})
@@ -68,7 +68,7 @@ func TestSamba(t *testing.T) {
 		_, err = d.open(
 			t, map[string]any{"url": "ldaps://localhost", "hosts": []string{ip}, "timeoutMs": 3000},
 		).Login(t.Context(), "anna", sambaPassword)
-		is.NoErr(err) // by the second host
+		is.NoErr(err) // through the second host
 		_, err = d.open(t, map[string]any{"bindPassword": "wrong"}).Login(t.Context(), "anna", sambaPassword)
 		upstreamError(t, err, "refuses the bind", "data 52e")
 		_, err = d.open(t, map[string]any{"bindDN": nil, "bindPassword": nil}).Login(t.Context(), "anna", sambaPassword)
@@ -86,8 +86,8 @@ func TestSamba(t *testing.T) {
 		whole["builtin"] = true
 		people, groups = scan(t, d.open(t, whole))
 		is.True(people["krbtgt"].Disabled && people["Guest"].Disabled && !people["Administrator"].Disabled)
-		is.True(slices.Contains(groups["Domain Users"], "anna")) // by her primary group alone
-		is.True(slices.Contains(groups["Users"], "anna"))        // which is in that one
+		is.True(slices.Contains(groups["Domain Users"], "anna")) // only by her primary group
+		is.True(slices.Contains(groups["Users"], "anna"))        // that group is a member of this one
 		is.Equal(groups["Domain Admins"], []string{"Administrator"})
 	})
 	t.Run("Groups", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestSamba(t *testing.T) {
 		group("outer", inner)
 		field := group("field", anna)
 		set(t, admin, anna, "primaryGroupID", ridOf(t, admin, field))
-		set(t, admin, field, "member") // she is one all the same
+		set(t, admin, field, "member") // she is nevertheless a member
 		_, groups := scan(t, d.open(t, nil))
 		is.Equal(groups, map[string][]string{"inner": {"anna"}, "outer": {"anna"}, "field": {"anna"}})
 	})
@@ -187,8 +187,8 @@ func ridOf(t *testing.T, admin *goldap.Conn, dn string) string {
 	return fmt.Sprint(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// testSambaRefused: whom the directory refuses, and for which reason. A scan shows who is disabled
-// or expired, and who is only locked.
+// testSambaRefused: which users the directory refuses, and for which reasons. A scan reports who is
+// disabled or expired, and who is only locked.
 func testSambaRefused(t *testing.T, d directory, admin *goldap.Conn) {
 	is := is.New(t)
 	disabled := sambaUser(t, admin, "disabled")

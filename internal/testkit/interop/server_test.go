@@ -22,8 +22,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// server is a running program. It is killed when its test has ended, or when the test's process
-// has, however that ended. A test that fails shows the end of its log.
+// server is a running program. It is killed when its test ends, or when the process of the test
+// ends, even if that is killed. A failed test shows the end of its log.
 type server struct {
 	log   string
 	ended chan struct{}
@@ -87,7 +87,7 @@ func (s *server) wait(t *testing.T, ready func() error) {
 	}
 }
 
-// run runs a program to its end.
+// run runs a program until it ends.
 func run(t *testing.T, dir, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -97,7 +97,7 @@ func run(t *testing.T, dir, program string, args ...string) {
 	}
 }
 
-// freePort picks a port of an address below those that systems hand out to clients.
+// freePort returns a port of an address below those that operating systems assign to clients.
 func freePort(t *testing.T, ip string) int {
 	t.Helper()
 	for range 100 {
@@ -135,7 +135,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{PEM: pemOf("CERTIFICATE", der), cert: cert, key: key}
 }
 
-// issue writes a certificate for names and addresses, and its key, into two files in PEM.
+// issue writes a certificate for names and addresses, and its key, to two PEM files.
 func (a *authority) issue(t *testing.T, certFile, keyFile string, names ...string) {
 	t.Helper()
 	is := is.New(t)
@@ -165,7 +165,7 @@ func pemOf(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// write writes a file that its owner alone may read.
+// write writes a file that only its owner can read.
 func write(t *testing.T, file, text string) {
 	t.Helper()
 	is := is.New(t)

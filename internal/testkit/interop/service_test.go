@@ -49,7 +49,7 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// call sends a request as the superuser, which has to be answered with a status, and reads the
+// call sends a request as the superuser, which must be answered with a status, and reads the
 // answer.
 func (s *service) call(t *testing.T, method, path string, body any, status int, answer any) {
 	t.Helper()
@@ -87,7 +87,7 @@ func (s *service) login(t *testing.T, domain, name, password string, status int)
 	return in
 }
 
-// scanned is what a scan did.
+// scanned is the result of a scan.
 type scanned struct {
 	Users    struct{ Created, Updated, Disabled, Unchanged int }
 	Warnings []string
@@ -100,8 +100,8 @@ func (s *service) scan(t *testing.T, domain string) scanned {
 	return answer.Domains[0]
 }
 
-// testService connects a directory to the service: people log in and are scanned, and the log tells
-// why others may not. It comes after the test that has made those whom the directory refuses.
+// testService connects a directory to the service: people log in and are scanned, and the log
+// contains why others may not. It must run after the test that has created the refused users.
 func testService(
 	t *testing.T, d directory, people []string, password string, forms func(name string) []string,
 	disabled string, reasons map[string]string,
@@ -128,7 +128,7 @@ func testService(
 	}
 	s.call(t, "GET", "/api/users?limit=1000", nil, http.StatusOK, &users)
 	for _, user := range users.Embedded["inf:user"] {
-		// no form of a name has become a user
+		// no other form of a name has become a user
 		is.True(!strings.Contains(user.Username, `\`) && !strings.Contains(user.Username, "@"))
 	}
 	for name, reason := range reasons {

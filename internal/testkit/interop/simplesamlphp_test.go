@@ -25,12 +25,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/samltest"
 )
 
-// simpleSAMLphp is Debian's, served by PHP's own web server behind a TLS proxy with a certificate
-// of an authority of its own. jo logs in there with the password secret.
+// simpleSAMLphp is Debian's, served by PHP's web server through a TLS proxy with a separate
+// certificate authority. jo logs in there with the password secret.
 type simpleSAMLphp struct {
 	url, dir, ca string
 	roots        *x509.CertPool
-	away         bool // it answers with 503
+	away         bool // answer with 503
 }
 
 func startSimpleSAMLphp(t *testing.T) *simpleSAMLphp {
@@ -92,7 +92,7 @@ func startSimpleSAMLphp(t *testing.T) *simpleSAMLphp {
 
 func (p *simpleSAMLphp) metadata() string { return p.url + "/saml2/idp/metadata.php" }
 
-// browser returns a client that trusts the authority, and knows nobody.
+// browser returns a client that trusts the authority and is not logged in.
 func (p *simpleSAMLphp) browser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -100,8 +100,9 @@ func (p *simpleSAMLphp) browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.roots}}}
 }
 
-// register registers a domain of the service at the provider, which wants its requests signed,
-// encrypts assertions and NameIDs for its key, and sends messages about logouts by a binding.
+// register registers a domain of the service at the provider. The provider requires signed
+// requests, encrypts assertions and NameIDs for the domain's key, and sends messages about logouts
+// with a binding.
 func (p *simpleSAMLphp) register(t *testing.T, s *service, domain, binding string) {
 	t.Helper()
 	var answer struct {
@@ -117,7 +118,7 @@ $metadata['%s/metadata?tenant=acme'] = ['AssertionConsumerService' => '%s/acs?te
 `, at, at, binding, at, base64.StdEncoding.EncodeToString(block.Bytes)))
 }
 
-// page reads an answer of the provider, and returns its address and the fields of its form.
+// page reads a page of the provider, and returns its address and the fields of its form.
 func page(t *testing.T, res *http.Response, err error) (at, text string, fields url.Values) {
 	t.Helper()
 	is := is.New(t)
@@ -147,8 +148,8 @@ func (p *simpleSAMLphp) enter(t *testing.T, b *http.Client, res *http.Response, 
 	return fields
 }
 
-// begin begins a login at the service: where the browser goes, with which form, and the cookie that
-// it keeps.
+// begin begins a login at the service. It returns the address and form for the browser, and the
+// cookie.
 func (s *service) begin(t *testing.T, domain string) (location string, form url.Values, cookie string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -170,7 +171,7 @@ func (s *service) begin(t *testing.T, domain string) (location string, form url.
 	return "", nil, ""
 }
 
-// finish brings a form back to the service.
+// finish posts a form to the service.
 func (s *service) finish(t *testing.T, domain, cookie string, form url.Values) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(
@@ -186,8 +187,8 @@ func (s *service) finish(t *testing.T, domain, cookie string, form url.Values) *
 	return w
 }
 
-// TestSimpleSAMLphp: signed requests by both bindings, encrypted assertions, keys that are rolled,
-// metadata that is away, and logins that begin at the provider.
+// TestSimpleSAMLphp: signed requests with both bindings, encrypted assertions, changed keys,
+// unavailable metadata, and logins that begin at the provider.
 func TestSimpleSAMLphp(t *testing.T) {
 	is, p, s := is.New(t), startSimpleSAMLphp(t), newService(t)
 	var problem struct{ Message string }
@@ -230,24 +231,24 @@ func TestSimpleSAMLphp(t *testing.T) {
 	is.Equal(jo.Email, "jo@example.com")
 	is.Equal(jo.DisplayName, "Jo Doe")
 
-	// A request that nobody has signed is refused there, so that the others show that theirs is
-	// good.
+	// An unsigned request is refused there, which shows that the signatures of the others are
+	// checked.
 	location, _, _ := s.begin(t, "work")
 	unsigned, _, _ := strings.Cut(location, "&SigAlg=")
 	res, err := p.browser(t).Get(unsigned)
 	_, text, fields := page(t, res, err)
 	is.True(fields.Get("AuthState") == "" && !strings.Contains(text, `name="password"`))
 
-	// Keys are rolled while the provider encrypts for the one before.
+	// Keys are changed while the provider encrypts for the previous one.
 	var keys struct{ Keys []struct{ Use string } }
 	s.call(t, "POST", "/api/domains/work/keys/_roll", map[string]any{}, http.StatusOK, &keys)
 	enter()
 	s.call(t, "POST", "/api/domains/work/keys/_roll", map[string]any{}, http.StatusOK, &keys)
 	is.Equal(keys.Keys[1].Use, "previous")
-	p.register(t, s, "work", "HTTP-Redirect") // and now has the new one
+	p.register(t, s, "work", "HTTP-Redirect") // now it has the new one
 	enter()
 
-	// While the metadata is away, what it said last is used.
+	// While the metadata is unavailable, the previous one is used.
 	location, _, cookie := s.begin(t, "work")
 	b := p.browser(t)
 	res, err = b.Get(location)
@@ -282,9 +283,9 @@ func TestSimpleSAMLphp(t *testing.T) {
 	w := s.finish(t, "work", "", form)
 	is.Equal(w.Code, http.StatusSeeOther)
 	is.Equal(w.Header().Get("Location"), "http://localhost/api/session")
-	is.Equal(s.finish(t, "work", "", form).Code, http.StatusUnauthorized) // once
+	is.Equal(s.finish(t, "work", "", form).Code, http.StatusUnauthorized) // only once
 
-	// Requests by HTTP-POST, with a signature in the XML.
+	// Requests with HTTP-POST, with a signature in the XML.
 	res, err = p.browser(t).Get(p.metadata())
 	_, metadata, _ := page(t, res, err)
 	delete(config, "metadataURL")
@@ -297,7 +298,7 @@ func TestSimpleSAMLphp(t *testing.T) {
 	enter()
 }
 
-// TestSimpleSAMLphpLogout: people log out of both, wherever they begin, by both bindings, with
+// TestSimpleSAMLphpLogout: people log out of both, wherever they begin, with both bindings and with
 // encrypted NameIDs.
 func TestSimpleSAMLphpLogout(t *testing.T) {
 	is, p, s := is.New(t), startSimpleSAMLphp(t), newService(t)
@@ -320,7 +321,7 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 		p.register(t, s, "work", binding)
 		b, mine := p.browser(t), map[string]string{}
 		b.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
-			if r.URL.Host == "localhost" { // this service
+			if r.URL.Host == "localhost" { // a request to this service
 				return http.ErrUseLastResponse
 			}
 			return nil
@@ -334,8 +335,8 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 			is.NoErr(json.Unmarshal(s.finish(t, "work", cookie, answer).Body.Bytes(), &in))
 			return in.Token
 		}
-		// here brings what the provider has told the browser to this service, and returns what it
-		// says.
+		// here passes the browser's request of the provider to this service, and returns the
+		// answer.
 		here := func(res *http.Response, err error) *httptest.ResponseRecorder {
 			t.Helper()
 			to := ""
@@ -349,12 +350,12 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 			if !strings.HasPrefix(to, "http://localhost/api/login/work/slo?tenant=acme") {
 				t.Fatalf("the provider does not send the browser back: %s", text)
 			}
-			delete(fields, "") // its button
+			delete(fields, "") // the field of its button
 			return s.visit(t, to, fields, mine)
 		}
 		there := func(w *httptest.ResponseRecorder) (*http.Response, error) {
 			t.Helper()
-			if w.Code == http.StatusSeeOther { // by HTTP-Redirect
+			if w.Code == http.StatusSeeOther { // with HTTP-Redirect
 				return b.Get(w.Header().Get("Location"))
 			}
 			action, form := samltest.Form(w.Body.Bytes())
@@ -363,7 +364,7 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 			}
 			return b.PostForm(action, form)
 		}
-		known := func() bool { // to the provider
+		known := func() bool { // a redirect to the provider
 			t.Helper()
 			location, form, _ := s.begin(t, "work")
 			res, err := send(b, location, form)
@@ -375,7 +376,7 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 		is.True(s.alive(t, token) && known())
 		mine["sid"] = token
 		out := s.visit(t, "http://localhost/api/logout?provider=true&returnTo=/apps", url.Values{}, mine)
-		is.Equal(out.Code == http.StatusOK, binding == "HTTP-POST") // a page that posts
+		is.Equal(out.Code == http.StatusOK, binding == "HTTP-POST") // a page that posts a form
 		is.True(!s.alive(t, token))
 		back := here(there(out))
 		is.Equal(back.Code, http.StatusSeeOther)
@@ -391,7 +392,7 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 	}
 }
 
-// send sends a browser somewhere, with a form or without one.
+// send sends a browser's request, with or without a form.
 func send(b *http.Client, to string, form url.Values) (*http.Response, error) {
 	if form == nil {
 		return b.Get(to)
@@ -400,7 +401,7 @@ func send(b *http.Client, to string, form url.Values) (*http.Response, error) {
 }
 
 // visit sends a browser's request to the service, with a form if it has fields or the address is
-// that of a logout, and keeps the cookies.
+// that of a logout, and stores the cookies.
 func (s *service) visit(
 	t *testing.T, to string, form url.Values, cookies map[string]string,
 ) *httptest.ResponseRecorder {
@@ -424,7 +425,7 @@ func (s *service) visit(
 	return w
 }
 
-// alive reports whether a session is.
+// alive reports whether a session still exists.
 func (s *service) alive(t *testing.T, token string) bool {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/session", nil)
@@ -434,7 +435,7 @@ func (s *service) alive(t *testing.T, token string) bool {
 	return w.Code == http.StatusOK
 }
 
-// withoutRedirect returns metadata whose provider takes requests by HTTP-POST alone.
+// withoutRedirect returns metadata whose provider accepts requests only with HTTP-POST.
 func withoutRedirect(metadata string) string {
 	var kept []string
 	for _, line := range strings.Split(metadata, "\n") {

@@ -1,4 +1,4 @@
-// Package logtest holds logs and other output for tests. Only tests import it.
+// Package logtest collects logs and other output of tests. Only tests import it.
 package logtest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Buffer is a buffer that may be read while it is written to. The zero value is empty.
+// Buffer is a buffer that can be read while it is written. The zero value is empty.
 type Buffer struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -19,7 +19,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.all.Write(p)
 }
 
-// String returns all that was written.
+// String returns everything that was written.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

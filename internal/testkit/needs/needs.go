@@ -1,5 +1,5 @@
-// Package needs is for tests that need a program of the machine: a PostgreSQL server, a directory,
-// a browser. Only tests and the packages that start such a program for them import it.
+// Package needs is for tests that need an installed program: a PostgreSQL server, a directory, a
+// browser. Only tests and the packages that start such a program for them import it.
 package needs
 
 import (
@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// Require is the environment variable with which a missing program fails a test, as it does where
-// CI is set. .ci/test.sh sets it, after it has installed what is missing.
+// Require is the environment variable with which a missing program fails a test, as it does if CI
+// is set. .ci/test.sh sets it, after it has installed the programs.
 const Require = "TENANTCONTENT_TEST_REQUIRE"
 
-// Start fails a test whose program did not start. When err is that of a machine without the
-// program, it skips the test instead, unless CI or Require is set. The error says what to install.
+// Start fails a test whose program did not start. If err is missing, the error of a machine without
+// the program, it skips the test instead, unless CI or Require is set. The error says what to
+// install.
 func Start(t testing.TB, err, missing error) {
 	t.Helper()
 	if errors.Is(err, missing) && os.Getenv("CI") == "" && os.Getenv(Require) == "" {

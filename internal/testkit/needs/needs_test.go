@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 )
 
-// verdict is a test of which only the end is noted.
+// verdict is a test that only records how it ended.
 type verdict struct {
 	testing.TB
 	text string

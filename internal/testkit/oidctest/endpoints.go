@@ -14,7 +14,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// ServeDocument is the ready answer to Document.
+// ServeDocument is the default handler of Document.
 func (p *Provider) ServeDocument(w http.ResponseWriter, _ *http.Request) {
 	d := Object{
 		"issuer":                 p.URL,
@@ -54,7 +54,7 @@ func (p *Provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	code := rand.Text()
 	p.codes[code] = grant{q.Get("client_id"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("nonce")}
 	back := url.Values{"code": {code}, "state": {q.Get("state")}}
-	to, err := url.Parse(q.Get("redirect_uri")) // which may have a query of its own (RFC 6749, 3.1.2)
+	to, err := url.Parse(q.Get("redirect_uri")) // which may have a query (RFC 6749, 3.1.2)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -105,7 +105,7 @@ func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request) {
 	Reply(w, http.StatusOK, answer)
 }
 
-// serveLogout sends the browser back to where it asks to go.
+// serveLogout redirects the browser to the requested address.
 func (p *Provider) serveLogout(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	to, err := url.Parse(q.Get("post_logout_redirect_uri"))
@@ -119,8 +119,8 @@ func (p *Provider) serveLogout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to.String(), http.StatusFound)
 }
 
-// LogoutToken makes a logout token of the person, with some claims set otherwise; those that are
-// nil are left out.
+// LogoutToken returns a logout token of the person. otherwise replaces claims; those that are nil
+// are left out.
 func (p *Provider) LogoutToken(otherwise Object) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *Provider) LogoutToken(otherwise Object) string {
 	return Sign(p.t, p.Key, payload)
 }
 
-// authenticate returns the client that a request proves to be of.
+// authenticate returns the client that a request authenticates.
 func (p *Provider) authenticate(r *http.Request) (string, bool) {
 	id, password, basic := r.BasicAuth()
 	if basic {

@@ -1,5 +1,5 @@
-// Package oidctest runs OpenID providers for tests: over HTTP on this machine, keeping the rules of
-// one until a test wants it to break them.
+// Package oidctest runs OpenID providers for tests, over HTTP on this machine. They conform to the
+// specification unless a test changes that.
 package oidctest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ClientID and Secret are those of the one client whom a provider knows. The secret needs escaping.
+// ClientID and Secret are those of the only client of a provider. The secret needs escaping.
 const (
 	ClientID = "tenant content"
 	Secret   = "s3cr/t+%&: "
 )
 
-// AccessToken is the access token that a provider returns for a code, beside the ID token.
+// AccessToken is the access token that a provider returns for a code, together with the ID token.
 const AccessToken = "access-token-of-jo"
 
 // Document is the path of the discovery document.
@@ -31,40 +31,39 @@ const Document = "/.well-known/openid-configuration"
 // Object is a JSON object.
 type Object = map[string]any
 
-// Provider is an OpenID provider with one person, jo, whom it logs in, without asking unless Ask is
-// set. Change it within Set once it is asked.
+// Provider is an OpenID provider with one person, jo, whom it logs in, without a page unless Ask is
+// set. After the first request, it must be changed with Set.
 type Provider struct {
 	*httptest.Server
 	t testing.TB
 
 	mu    sync.Mutex
 	codes map[string]grant
-	hits  map[string]int // requests by path
+	hits  map[string]int // number of requests by path
 
-	Ahead  time.Duration     // of its clock
-	Key    jose.JSONWebKey   // signs
-	Keys   []jose.JSONWebKey // published
-	Proved []string          // how clients proved who they are
+	Ahead  time.Duration     // by which its clock is ahead
+	Key    jose.JSONWebKey   // the key that signs
+	Keys   []jose.JSONWebKey // the published keys
+	Proved []string          // how clients authenticated
 
-	Ask     bool     // whoever logs in sees a page first, with the link #agree
-	Methods []string // how clients may; nil: the document does not say, and client_secret_post alone works
-	Public  bool     // the client has no secret
-	Person  Object   // what the ID token says of whoever logs in
-	// Userinfo is what the address of that name says. A provider may have another one of it in mind
-	// than of Person.
+	Ask     bool     // a login shows a page first, with the link #agree
+	Methods []string // allowed authentication of clients; nil: the document has none, and only client_secret_post works
+	Public  bool     // the client does not have a secret
+	Person  Object   // claims of the person in the ID token
+	// Userinfo has the claims at the userinfo endpoint. It may be about another person than Person.
 	Userinfo Object
 
 	EditDocument func(Object)                // edits the discovery document
 	EditClaims   func(Object)                // edits the ID token's claims
 	EditTokens   func(Object)                // edits the answer of the token endpoint
-	SignClaims   func(payload []byte) string // makes the ID token, in place of Key
-	Broken       map[string]http.HandlerFunc // by path, in place of the ready answer
+	SignClaims   func(payload []byte) string // makes the ID token, instead of Key
+	Broken       map[string]http.HandlerFunc // handlers by path, instead of the default ones
 }
 
-// grant is what a code was given for.
+// grant is what a code was issued for.
 type grant struct{ client, redirect, challenge, nonce string }
 
-// New starts a provider, which ends with the test.
+// New starts a provider that ends with the test.
 func New(t testing.TB) *Provider {
 	p := &Provider{
 		t: t, codes: map[string]grant{}, hits: map[string]int{}, Broken: map[string]http.HandlerFunc{},
@@ -113,12 +112,12 @@ func (p *Provider) Set(edit func()) {
 	edit()
 }
 
-// Be makes whoever logs in another person, of whom userinfo says nothing more.
+// Be sets the person that logs in. The userinfo endpoint has no further claims.
 func (p *Provider) Be(person Object) {
 	p.Set(func() { p.Person, p.Userinfo = person, Object{"sub": person["sub"]} })
 }
 
-// Now is the provider's clock.
+// Now returns the time of the provider's clock.
 func (p *Provider) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +126,7 @@ func (p *Provider) Now() time.Time {
 
 func (p *Provider) now() time.Time { return time.Now().Add(p.Ahead) }
 
-// Count returns how often a path was asked.
+// Count returns the number of requests of a path.
 func (p *Provider) Count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +147,7 @@ func (p *Provider) Use(key jose.JSONWebKey) {
 	p.Set(func() { p.Key, p.Keys = key, []jose.JSONWebKey{key.Public()} })
 }
 
-// Sign makes a token of a payload. A key that cannot sign fails the test.
+// Sign returns a token of a payload. A key that cannot sign fails the test.
 func Sign(t testing.TB, key jose.JSONWebKey, payload []byte) string {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, nil)
 	if err != nil {
@@ -171,5 +170,5 @@ func Sign(t testing.TB, key jose.JSONWebKey, payload []byte) string {
 func Reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that went away is its own business
+	_ = json.NewEncoder(w).Encode(body) // an error of the client's connection does not matter
 }

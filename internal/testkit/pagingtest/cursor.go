@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestCursor reads a list of 25 rows in pages of 10, by offset and by cursor, checks that both lead
-// through the same rows, each once, and returns their keys in order.
+// TestCursor reads a list of 25 rows in pages of 10, by offset and by cursor. It checks that both
+// return the same rows, each once, and returns their keys in order.
 func TestCursor[T any](
 	t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error),
 	key func(T) string,

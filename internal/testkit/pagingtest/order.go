@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestOrder checks that a list is ordered by each of its sorts in both directions, where key breaks
-// ties, and without a sort as the sort normal says. The list must have some rows.
+// TestOrder checks that a list is ordered by each of its sorts in both directions, with equal
+// values ordered by key, and without a sort as by normal. The list must have some rows.
 func TestOrder[T any](
 	t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), normal string,
 	key func(a, b T) int, sorts map[string]func(a, b T) int,
@@ -42,13 +42,13 @@ func TestOrder[T any](
 		down := read("-" + field)
 		is.True(slices.IsSortedFunc(down, func(a, b T) int { return compare(b, a) }))
 		slices.Reverse(down)
-		is.True(same(up, down)) // also among ties
+		is.True(same(up, down)) // also for equal values
 	}
 	is.True(same(read(""), read(normal)))
 }
 
-// TestNewest checks that a list is ordered by createdAt alone, in both directions and without a
-// sort the newest first, where id breaks ties. The list must have some rows.
+// TestNewest checks that a list is only ordered by createdAt, in both directions and without a sort
+// the newest first, with equal times ordered by id. The list must have some rows.
 func TestNewest[T any](
 	t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), id func(T) string,
 	created func(T) time.Time,

@@ -1,4 +1,4 @@
-// Package pagingtest has what every list of a Store must pass.
+// Package pagingtest has checks that every list of a Store must pass.
 package pagingtest
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and
-// that following them, also back, leads through the same rows as a page without that bound. It also
-// checks the zero Query, CountOnly, and that bad queries are errs.Invalid. The list has at least
-// two rows, and fewer than a page may have.
+// TestBytes checks that the pages of a list end with the row that exceeds the limit in bytes, and
+// that following them, also backwards, returns the same rows as a page without that limit. It also
+// checks the zero Query, CountOnly, and that invalid queries are errs.Invalid. The list must have
+// at least two rows, and fewer than a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
 	t.Helper()
 	is := is.New(t)
@@ -40,7 +40,7 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 		}
 	}
 
-	ctx := paging.WithLimits(t.Context(), paging.Limits{MaxBytes: 1}) // any row passes it
+	ctx := paging.WithLimits(t.Context(), paging.Limits{MaxBytes: 1}) // any row exceeds it
 	var first, last *paging.Position
 	for i := range whole.Rows {
 		var p paging.Page[T]
@@ -57,7 +57,7 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 	is.NoErr(err)
 	is.Equal(all.Rows, whole.Rows[:whole.Total-1])
 	is.Equal([]int{all.Start, all.Total}, []int{0, whole.Total})
-	for i := whole.Total - 2; i >= 0; i-- { // back again
+	for i := whole.Total - 2; i >= 0; i-- { // backwards
 		var p paging.Page[T]
 		for _, limit := range []int{1, paging.MaxLimit} {
 			p, err = page(ctx, paging.Query{Start: i + 1, Limit: limit, Before: first})

@@ -18,41 +18,42 @@ import (
 	"time"
 )
 
-// Cluster is one server with a data folder of its own. Its methods may be called from several
+// Cluster is one server with a separate data folder. Its methods may be called from several
 // goroutines.
 type Cluster struct {
 	URL       string // over loopback TCP: superuser postgres, database postgres, no password
 	SocketURL string // the same over the unix socket, in the form of libpq and pgx (folder and port)
-	// the socket's file, which pgdriver wants:
+	// the socket's file, which pgdriver needs:
 	// postgres://postgres@/postgres?sslmode=disable&host=<Socket>
 	Socket string
 
 	bin, dir string
 	port     int
-	cred     *syscall.Credential // whom the server runs as; nil: as the caller
+	cred     *syscall.Credential // user of the server; nil: the caller's
 
 	mu      sync.Mutex
-	server  int      // process id; 0 while it is down
+	server  int      // process id; 0 while it is stopped
 	watcher int      // process id of watch.sh; 0 after Stop
-	pipe    *os.File // to the watcher, which acts when this process is gone and the pipe ends
+	pipe    *os.File // to the watcher, which acts when this process has ended and so the pipe is closed
 }
 
-// watch is a shell script: it outlives this process, however that ends, and leaves no server and no
-// folder behind.
+// watch is a shell script. It outlives this process, even if that is killed, and then stops the
+// server and removes the folder.
 //
 //go:embed watch.sh
 var watch string
 
-// Start makes and starts a cluster in a temporary folder, in well under a second; ctx bounds the
-// start, not the server. It is tuned for tests that throw it away: nothing is synced to disk (a
-// commit survives Kill, not the machine's crash), everybody on this machine may log in. Where the
-// server knows ICU it sorts as en-US by default, so that a query which relies on another order has
-// to say so with COLLATE. Stop it; should the process die first, even by SIGKILL, the server and
-// its folder go too.
+// Start creates and starts a cluster in a temporary folder, in well under a second. ctx limits the
+// start, not the server. The caller must call Stop; if the process ends without it, even by
+// SIGKILL, the server and its folder are removed too.
+//
+// The server is tuned for tests: nothing is synced to disk (a commit survives Kill, but not a crash
+// of the machine), and every user on this machine can log in. If the server supports ICU it sorts
+// as en-US by default, so that a query which relies on another order must have a COLLATE.
 func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "", "") }
 
-// StartIn starts a cluster as Start does, with all of its files below a folder. Its path is short,
-// as that of a socket has at most 107 bytes.
+// StartIn starts a cluster as Start does, with all of its files in a folder. Its path must be
+// short, because that of a socket has at most 107 bytes.
 func StartIn(ctx context.Context, folder string) (*Cluster, error) { return start(ctx, "", folder) }
 
 // StartCopy starts a cluster as Start does, with a copy of data that Save made.
@@ -77,9 +78,9 @@ func start(ctx context.Context, data, folder string) (*Cluster, error) {
 	return c, nil
 }
 
-// makeFolder makes the folder below in. Where that is empty it is made in /dev/shm when TMPDIR is
-// there, as .ci/test.sh sets it, else in /tmp: the path of a socket may have 107 bytes, and the
-// server's user has to get there, which a TMPDIR in somebody's home does not promise.
+// makeFolder creates the folder in in. If that is empty, it uses /dev/shm if TMPDIR is there, as in
+// .ci/test.sh, else /tmp: the path of a socket may have 107 bytes, and the server's user must have
+// access, which a TMPDIR in a home folder does not ensure.
 func (c *Cluster) makeFolder(in string) (err error) {
 	named := in != ""
 	switch {
@@ -110,7 +111,7 @@ func (c *Cluster) begin(ctx context.Context, data string) error {
 		return err
 	}
 	var err error
-	for range 3 { // another process may take the port between our look and the server's start
+	for range 3 { // another process may take the port before the server starts
 		if c.port, err = freePort(); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (c *Cluster) begin(ctx context.Context, data string) error {
 }
 
 func (c *Cluster) startWatcher() error {
-	r, w, err := os.Pipe() // Go marks both ends close-on-exec: no other child keeps the pipe open
+	r, w, err := os.Pipe() // Go marks both ends close-on-exec, so no other child keeps the pipe open
 	if err != nil {
 		return fmt.Errorf("pgtest: %w", err)
 	}
@@ -135,10 +136,10 @@ func (c *Cluster) startWatcher() error {
 	return err
 }
 
-// tell names the process that the watcher has to end; 0 for none.
+// tell passes to the watcher the process that it must end, or 0.
 func (c *Cluster) tell(pid int) { fmt.Fprintln(c.pipe, pid) }
 
-// run spawns a child of which the watcher knows, with its output in the cluster's log.
+// run spawns a child that the watcher knows, with its output in the cluster's log.
 func (c *Cluster) run(name string, args ...string) (int, error) {
 	log, err := os.OpenFile(c.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -183,8 +184,8 @@ func (c *Cluster) runInitdb(ctx context.Context, args []string) error {
 	return nil
 }
 
-// Save copies the cluster's data to a folder that does not exist yet, for StartCopy; the server is
-// shut down meanwhile. When another process is the first to save there, its copy stays.
+// Save copies the cluster's data to a folder that does not exist yet, for StartCopy. It shuts down
+// the server during that time. If another process saves there first, its copy is kept.
 func (c *Cluster) Save(ctx context.Context, data string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,16 +222,16 @@ func (c *Cluster) copy(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// start starts the server on its folder and port and waits until it takes connections.
+// start starts the server on its folder and port and waits until it accepts connections.
 func (c *Cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not ready after a minute"))
 	defer cancel()
-	os.Remove(c.lockFile()) // of a killed server: by now another process may have its id
+	os.Remove(c.lockFile()) // of a killed server: another process may have its id now
 	args := []string{"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", c.dir}
 	for _, setting := range []string{
 		"listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "full_page_writes=off", // but not synchronous_commit=off: Kill would lose the last commits
-		"dynamic_shared_memory_type=mmap", // in the folder: a killed server leaves nothing in /dev/shm
+		"dynamic_shared_memory_type=mmap", // in the folder, so that a killed server leaves nothing in /dev/shm
 	} {
 		args = append(args, "-c", setting)
 	}
@@ -257,7 +258,8 @@ func (c *Cluster) gone() {
 	c.tell(0)
 }
 
-// lockFile holds the server's process id in line 1, shared memory in line 7, state in line 8.
+// lockFile returns the path of a file with the server's process id in line 1, shared memory in line
+// 7, and state in line 8.
 func (c *Cluster) lockFile() string { return filepath.Join(c.data(), "postmaster.pid") }
 
 func (c *Cluster) ready() bool {
@@ -270,9 +272,9 @@ func (c *Cluster) ready() bool {
 	return status == "ready" || status == "standby"
 }
 
-// freePort picks a port below those that systems hand out to clients. Among them, a client that
-// keeps dialling while the server is down would at last be given the server's own port as its
-// source, be connected to itself and block Restart.
+// freePort returns a port below those that operating systems assign to clients. Otherwise a client
+// that keeps dialling while the server is stopped could be assigned the server's port as its
+// source. It would be connected to itself and block Restart.
 func freePort() (int, error) {
 	for range 100 {
 		port := 15000 + rand.IntN(17000)
@@ -284,8 +286,8 @@ func freePort() (int, error) {
 	return 0, errors.New("pgtest: no free loopback port")
 }
 
-// Stop ends the server (open transactions are rolled back, connections cut) and removes its folder.
-// Twice is harmless.
+// Stop ends the server (open transactions are rolled back, connections closed) and removes its
+// folder. It may be called twice.
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,10 +299,10 @@ func (c *Cluster) Stop() {
 		wait(context.Background(), c.watcher)
 		c.watcher = 0
 	}
-	os.RemoveAll(c.dir) // the watcher did it, unless it could not start
+	os.RemoveAll(c.dir) // the watcher has done it, unless it could not start
 }
 
-// Shutdown ends the server as Stop does and keeps its folder, for Restart.
+// Shutdown ends the server as Stop does, but keeps its folder for Restart.
 func (c *Cluster) Shutdown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,7 +326,7 @@ func (c *Cluster) Standby(ctx context.Context) error {
 	return c.Restart(ctx)
 }
 
-// Kill ends the server's processes with SIGKILL, as a crash would. They are gone when it returns.
+// Kill ends the server's processes with SIGKILL, as a crash would. They have ended when it returns.
 func (c *Cluster) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,8 +336,8 @@ func (c *Cluster) Kill() {
 	}
 }
 
-// Freeze stops the server's processes with SIGSTOP, as a machine does that hangs: connections stay,
-// and nothing answers. Thaw lets them go on.
+// Freeze stops the server's processes with SIGSTOP, as if the machine hung: connections stay open,
+// but are not answered. Thaw continues them.
 func (c *Cluster) Freeze() { c.signal(syscall.SIGSTOP) }
 
 // Thaw undoes Freeze.
@@ -349,8 +351,8 @@ func (c *Cluster) signal(sig syscall.Signal) {
 	}
 }
 
-// Restart starts the server again on the same port and folder; one that still runs is shut down
-// first.
+// Restart starts the server again on the same port and folder. It first shuts down a running
+// server.
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

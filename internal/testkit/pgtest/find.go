@@ -12,15 +12,15 @@ import (
 	"strconv"
 )
 
-// elsewhere are folders that packages use and PATH usually lacks: Debian, PGDG on Red Hat, Alpine,
+// elsewhere are folders of packages that PATH usually lacks: Debian, PGDG on Red Hat, Alpine,
 // Homebrew.
 var elsewhere = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 }
 
-// serverBin is the folder of the server binaries: PG_BIN alone when set, else PATH, else the newest
-// found elsewhere.
+// serverBin returns the folder of the server binaries: only PG_BIN if that is set, else the one in
+// PATH, else the newest in elsewhere.
 func serverBin() (string, error) {
 	if dir := os.Getenv("PG_BIN"); dir != "" {
 		if !hasServer(dir) {
@@ -29,7 +29,7 @@ func serverBin() (string, error) {
 		return dir, nil
 	}
 	if p, err := exec.LookPath("postgres"); err == nil {
-		// Resolved, because a link in PATH may stand alone, without the rest of its installation.
+		// Resolved, because a link in PATH may be without the rest of its installation.
 		if p, err = filepath.EvalSymlinks(p); err == nil && hasServer(filepath.Dir(p)) {
 			return filepath.Dir(p), nil
 		}
@@ -46,8 +46,8 @@ func serverBin() (string, error) {
 	return slices.MaxFunc(dirs, func(a, b string) int { return int(10 * (version(a) - version(b))) }), nil
 }
 
-// Program returns the path of a program of the newest PostgreSQL, such as pg_dump. Errors:
-// ErrNoServer.
+// Program returns the path of a program of the newest PostgreSQL, such as pg_dump. It returns
+// ErrNoServer if there is no PostgreSQL.
 func Program(name string) (string, error) {
 	bin, err := serverBin()
 	return filepath.Join(bin, name), err
@@ -64,7 +64,7 @@ func hasServer(dir string) bool {
 
 var number = regexp.MustCompile(`\d+(\.\d+)?`)
 
-// version is the number in a folder's name: 15 for /usr/lib/postgresql/15/bin, 0 for none.
+// version returns the number in a folder's name: 15 for /usr/lib/postgresql/15/bin, or 0.
 func version(dir string) float64 {
 	v, _ := strconv.ParseFloat(number.FindString(dir), 64)
 	return v

@@ -1,5 +1,5 @@
-// Package pgtest runs throwaway PostgreSQL servers for tests, internal/testkit/dbtest and
-// internal/bench, and for nothing else. It links no SQL driver: it only runs processes.
+// Package pgtest runs throwaway PostgreSQL servers, only for tests, internal/testkit/dbtest and
+// internal/bench. It links no SQL driver: it only runs processes.
 package pgtest
 
 import "errors"

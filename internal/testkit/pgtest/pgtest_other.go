@@ -4,7 +4,7 @@ package pgtest
 
 import "context"
 
-// Cluster is a running server; this system has none.
+// Cluster is a running server, which is not supported on this system.
 type Cluster struct{ URL, SocketURL, Socket string }
 
 func Start(context.Context) (*Cluster, error)                   { return nil, ErrNoServer }

@@ -23,7 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 )
 
-// The test binary runs itself once more, as a process that starts a cluster and is then killed.
+// The test binary runs itself again as a process that starts a cluster and is then killed.
 const asVictim = "PGTEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println(c.server, c.dir)
-	time.Sleep(time.Hour) // a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+	time.Sleep(time.Hour) // select {} would end a process in which nothing else runs: "all goroutines are asleep"
 }
 
 func started(t *testing.T) *Cluster {
@@ -47,8 +47,8 @@ func started(t *testing.T) *Cluster {
 	return c
 }
 
-// answers says whether the server answers at this address: S or N to the question whether it speaks
-// TLS.
+// answers reports whether the server at an address answers: S or N to the question whether it
+// supports TLS.
 func answers(network, address string) bool {
 	conn, err := net.DialTimeout(network, address, time.Second)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestStartAndStop(t *testing.T) {
 	is.True(!answers("tcp", c.tcp()))
 	c.Stop()
 	c.Kill()
-	is.True(c.Restart(t.Context()) != nil) // its folder is gone
+	is.True(c.Restart(t.Context()) != nil) // its folder was removed
 }
 
 func TestTwoAtOnce(t *testing.T) {
@@ -123,7 +123,7 @@ func TestKillAndRestart(t *testing.T) {
 	c.Shutdown()
 	is.True(!answers("tcp", c.tcp()))
 	is.NoErr(c.Restart(t.Context()))
-	is.NoErr(c.Restart(t.Context())) // while it runs
+	is.NoErr(c.Restart(t.Context())) // while it is running
 	is.Equal(c.URL, url)
 	is.True(answers("tcp", c.tcp()))
 }
@@ -133,7 +133,7 @@ var (
 	errNoPSQL = errors.New("psql is missing: install PostgreSQL's client programs")
 )
 
-// TestKillFreesSharedSegment: a killed server cannot free its System V segment, so Stop has to.
+// TestKillFreesSharedSegment: Stop frees the System V segment that a killed server cannot free.
 func TestKillFreesSharedSegment(t *testing.T) {
 	is, c := is.New(t), started(t)
 	b, err := os.ReadFile(c.lockFile())
@@ -148,7 +148,7 @@ func TestKillFreesSharedSegment(t *testing.T) {
 	is.True(strings.Contains(string(out), "not found")) // else the segment is still there
 }
 
-// TestData: what was committed before a crash is there after it, over both kinds of address.
+// TestData: committed data exists after a crash, over both kinds of address.
 func TestData(t *testing.T) {
 	is, c := is.New(t), started(t)
 	psql := func(url, sql string) string {
@@ -167,7 +167,7 @@ func TestData(t *testing.T) {
 	is.Equal(psql(c.SocketURL, "SELECT n FROM t"), "1")
 }
 
-// TestCopy: a copy has the data of the time of Save; of two that save to one folder the first wins.
+// TestCopy: a copy has the data as of Save. If two save to one folder, the first copy is kept.
 func TestCopy(t *testing.T) {
 	is, a := is.New(t), started(t)
 	data := filepath.Join(filepath.Dir(a.dir), filepath.Base(a.dir)+".saved") // the server's user can write there
@@ -191,7 +191,7 @@ func TestCopy(t *testing.T) {
 
 func TestKilledParentLeavesNothing(t *testing.T) {
 	is := is.New(t)
-	started(t).Stop() // skips where there is no server
+	started(t).Stop() // skips without a server
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), asVictim+"=1")
 	out, err := victim.StdoutPipe()
@@ -201,7 +201,7 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	is.NoErr(err)
 	pid, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 	server, err := strconv.Atoi(pid)
-	is.NoErr(err) // else line says why it did not start
+	is.NoErr(err) // line contains the reason if it did not start
 	is.True(alive(server) && exists(dir))
 	is.NoErr(victim.Process.Signal(syscall.SIGKILL))
 	victim.Wait()
@@ -222,7 +222,7 @@ func TestNoServer(t *testing.T) {
 
 func TestStartGivesUpWithItsContext(t *testing.T) {
 	is := is.New(t)
-	started(t).Stop() // skips where there is no server
+	started(t).Stop() // skips without a server
 	for _, after := range []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		c, err := Start(ctx)

@@ -18,13 +18,13 @@ import (
 
 const tick = 5 * time.Millisecond
 
-// spawn starts a child as the server's user, in a session of its own so that a Ctrl-C or a signal
-// to the test's process group does not reach it. Children are waited for with wait4 on request, not
-// by a goroutine, which leak checks would see.
+// spawn starts a child as the server's user, in a new session, so that Ctrl-C or a signal to the
+// test's process group does not reach it. Children are waited for with wait4 when needed, not by a
+// goroutine, which leak checks would report.
 func (c *Cluster) spawn(stdin, out *os.File, name string, args ...string) (pid int, err error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.dir
-	// Nothing of the caller's PGDATA, PGOPTIONS, locale and so on.
+	// Without the caller's PGDATA, PGOPTIONS, locale and so on.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.cred}
 	if stdin != nil {
@@ -73,7 +73,7 @@ func sleep(ctx context.Context) error {
 	}
 }
 
-// end sends a signal, and SIGKILL to the whole server when the process has not ended ten seconds
+// end sends a signal, and SIGKILL to the whole server if the process has not ended ten seconds
 // later.
 func end(pid int, sig syscall.Signal) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -84,9 +84,8 @@ func end(pid int, sig syscall.Signal) {
 	}
 }
 
-// killTree kills a process and its children and returns when all are gone. The parent is stopped
-// first, so it can start no more of them; and as it does not reap them either, their state tells
-// when they are dead.
+// killTree kills a process and its children and returns when all have ended. It first stops the
+// parent, so that it can neither start nor reap children, and their state shows when they are dead.
 func killTree(pid int) {
 	syscall.Kill(pid, syscall.SIGSTOP)
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(tick) {
@@ -102,8 +101,8 @@ func killTree(pid int) {
 	wait(context.Background(), pid)
 }
 
-// signalTree sends a signal to a process, then to its children. The parent comes first: stopped, it
-// starts no more of them.
+// signalTree sends a signal to a process, then to its children. The parent is first: when it is
+// stopped, it starts no more of them.
 func signalTree(pid int, sig syscall.Signal) {
 	syscall.Kill(pid, sig)
 	for _, child := range liveChildren(pid) {
@@ -111,7 +110,7 @@ func signalTree(pid int, sig syscall.Signal) {
 	}
 }
 
-// liveChildren lists the children of a process that are not zombies.
+// liveChildren returns the children of a process that are not zombies.
 func liveChildren(parent int) (pids []int) {
 	for _, p := range processes() {
 		if p.parent == parent && !strings.HasPrefix(p.state, "Z") {
@@ -126,13 +125,13 @@ type process struct {
 	state       string
 }
 
-// processes lists all of them, from /proc or, where there is none, from ps.
+// processes returns all processes, from /proc or, if it does not exist, from ps.
 func processes() (all []process) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
-		b, _ := os.ReadFile(file) // gone by now: no text, no fields
+		b, _ := os.ReadFile(file) // it has ended: without text it has no fields
 		pid, rest, _ := strings.Cut(string(b), " (")
-		rest = rest[strings.LastIndex(rest, ")")+1:] // the name in parentheses may hold anything
+		rest = rest[strings.LastIndex(rest, ")")+1:] // the name in parentheses may contain anything
 		if f := strings.Fields(rest); len(f) > 1 {
 			all = append(all, parse(pid, f[1], f[0]))
 		}
@@ -156,8 +155,8 @@ func parse(pid, parent, state string) process {
 	return p
 }
 
-// serverUser is whom to run the server as: PostgreSQL refuses root, and anybody else runs it as
-// himself (nil).
+// serverUser returns the user of the server. It is nil, the caller's user, unless that is root,
+// which PostgreSQL refuses.
 func serverUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// AddStandby starts a standby of the cluster, by a copy of its data: the cluster is shut down
-// meanwhile.
+// AddStandby starts a standby of the cluster from a copy of its data. It shuts down the cluster
+// during that time.
 func (c *Cluster) AddStandby(ctx context.Context) (*Cluster, error) {
 	dir, err := os.MkdirTemp(c.dir, "standby")
 	if err != nil {

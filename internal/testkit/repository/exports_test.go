@@ -14,9 +14,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestNoExportedVariables: what others can read is a constant or a function, so that nobody can set
-// it. The errors of the language's own kind are variables everywhere. It has found bundles.Columns,
-// comments.Parents and egress.Default, which hosts could set.
+// TestNoExportedVariables: packages export constants and functions instead of variables, which
+// others could set. Variables for errors are allowed, as in the standard library. It has found
+// bundles.Columns, comments.Parents and egress.Default.
 func TestNoExportedVariables(t *testing.T) {
 	for _, f := range repository.Sources(t) {
 		if f.Test {
@@ -28,14 +28,14 @@ func TestNoExportedVariables(t *testing.T) {
 	}
 }
 
-// unnamed are the packages inside whose types the signatures of a package may have without a name
-// of its own: what the root builds and passes on.
+// unnamed are the packages whose types the signatures of a package may contain without an alias:
+// what the root builds and passes on.
 var unnamed = map[string]string{
 	"httpapi": "handlers scim scripts workspaces",
 }
 
-// TestNoInternalTypesInPublicPackages: who imports a package can name all types that its exported
-// identifiers take and return.
+// TestNoInternalTypesInPublicPackages: an importer of a package can name all types of its exported
+// identifiers.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	checked := map[string]bool{}
 	for _, f := range repository.Sources(t) {
@@ -51,7 +51,7 @@ func TestNoInternalTypesInPublicPackages(t *testing.T) {
 			t.Errorf("%s: %s, which other modules cannot name", f.Path, use)
 		}
 	}
-	is.New(t).True(len(checked) > 25) // the walk found the code
+	is.New(t).True(len(checked) > 25) // the sources were found
 }
 
 func TestExportRulesBite(t *testing.T) {
@@ -81,7 +81,7 @@ func TestExportRulesBite(t *testing.T) {
 	})
 }
 
-// exportedVariables lists a file's exported variables, except errors with their usual names.
+// exportedVariables returns a file's exported variables, except errors with their usual names.
 func exportedVariables(f *ast.File) (names []string) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -99,8 +99,8 @@ func exportedVariables(f *ast.File) (names []string) {
 	return names
 }
 
-// internalTypes lists where the exported identifiers of a file have types of packages below
-// internal.
+// internalTypes returns the positions at which the exported identifiers of a file have types of
+// packages below internal.
 func internalTypes(f *ast.File) (uses []string) {
 	internal := map[string]bool{}
 	for _, spec := range f.Imports {
@@ -148,8 +148,7 @@ func internalTypes(f *ast.File) (uses []string) {
 	return uses
 }
 
-// lookIntoType calls look with the parts of a type that others see: not the unexported fields and
-// methods.
+// lookIntoType calls look with the exported parts of a type.
 func lookIntoType(s *ast.TypeSpec, look func(where string, at ast.Node)) {
 	if s.TypeParams != nil {
 		look(s.Name.Name, s.TypeParams)

@@ -16,9 +16,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// layers are the rooms of the house from the ground up: a package may import its own layer and
-// those that its row names. A name is a folder below the module, "." its root; a /... at the end
-// stands for the folder and all below it. Test files are free.
+// layers are the layers of the module from the lowest up: a package may import its own layer and
+// those in its row. A name is a folder of the module; "." is the root; a /... at the end includes
+// all folders below. Test files may import any package.
 var layers = []layer{
 	{"values", "errs actor entity paging hal", ""},
 	{"helpers", "internal/clock internal/text/... internal/limits/... internal/secure/...", "values"},
@@ -46,19 +46,20 @@ var layers = []layer{
 	},
 }
 
-// nouns are the packages of one noun each. Those of one layer do not import each other; what one
-// needs of another it declares as a small interface, and the root passes the other's Service.
+// nouns are the packages of one noun each. Those of one layer do not import each other. If one
+// needs another, it declares a small interface, and the root passes the other's Service.
 const nouns = "aiinstr apps apps/agents apps/messages assistants bundles colors comments " +
 	"content domains files inputs principals sessions tenants webhooks"
 
 // neighbors are the nouns that may import one of their own layer: each pair is the importer and the
 // imported.
 var neighbors = []string{
-	"sessions principals", // it asks principals who a user is
-	"domains principals",  // what a directory says becomes users and teams
+	"sessions principals", // it looks up users in principals
+	"domains principals",  // the entries of a directory become users and teams
 }
 
-// mayBeImportedBy says who alone may import a package of others, by its beginning.
+// mayBeImportedBy restricts which packages may import a package of others, by the beginning of its
+// path.
 var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ github.com/lib/pq", drivers},
 	{"modernc.org/sqlite", drivers + " internal/workspaces/sqlite"},
@@ -94,7 +95,7 @@ var mayBeImportedBy = []rule{
 const drivers = "database/... internal/cli examples/... internal/sqldb/pgsafe internal/sqldb/sqlitesafe " +
 	"internal/testkit/... internal/bench"
 
-// blank are the packages that may be imported for their effect: parts of the language's own
+// blank are the packages that may be imported for their side effects: parts of the standard
 // library.
 var blank = []string{"embed", "time/tzdata"}
 
@@ -122,7 +123,7 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	is.New(t).True(checked > 50) // the walk found the code
+	is.New(t).True(checked > 50) // the sources were found
 }
 
 func TestNoInit(t *testing.T) {
@@ -135,8 +136,8 @@ func TestNoInit(t *testing.T) {
 	}
 }
 
-// TestOneReaderOfIDs keeps ids to the one spelling that internal/uuids reads: uuid.Parse and its
-// like read others, too.
+// TestOneReaderOfIDs: ids are only parsed by internal/text/uuids, because uuid.Parse accepts other
+// forms.
 func TestOneReaderOfIDs(t *testing.T) {
 	readers := []string{"Parse", "ParseBytes", "MustParse", "Validate"}
 	for _, f := range repository.Sources(t) {
@@ -232,7 +233,7 @@ func TestRulesBite(t *testing.T) {
 	is.New(t).Equal(bare(f), []string{"Bare", "T", "A"})
 }
 
-// layerOf returns the first layer that has a folder, nil for none.
+// layerOf returns the first layer that contains a folder, or nil.
 func layerOf(folder string) *layer {
 	for i := range layers {
 		if fits(folder, layers[i].folders) {
@@ -242,7 +243,7 @@ func layerOf(folder string) *layer {
 	return nil
 }
 
-// complaint says what is wrong about an import, "" when nothing is.
+// complaint describes what is wrong with an import, or returns "".
 func complaint(folder, imported string) string {
 	if rest, ours := strings.CutPrefix(imported, repository.Module); ours && (rest == "" || rest[0] == '/') {
 		target := cmp.Or(strings.TrimPrefix(rest, "/"), ".")
@@ -289,8 +290,8 @@ func fits(folder, patterns string) bool {
 	})
 }
 
-// bare lists the exported functions, methods, types, variables and constants without a doc comment.
-// In a group the group's comment or one on the line is enough.
+// bare returns the exported functions, methods, types, variables and constants without a doc
+// comment. In a group the group's comment or one on the line is enough.
 func bare(f *ast.File) (names []string) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {

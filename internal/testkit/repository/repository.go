@@ -1,6 +1,6 @@
 // Package repository has the tests that read the sources of the whole module: which package imports
 // which, what is exported, and that no service, table or hook is forgotten. Its code parses the
-// sources, for other tests, too.
+// sources, also for other tests.
 package repository
 
 import (
@@ -27,8 +27,8 @@ type Source struct {
 	Line func(token.Pos) int
 }
 
-// Sources parses every Go file below the working folder, which is the module's. It runs no go list,
-// whose answer the test cache would not know about.
+// Sources parses every Go file below the working folder, which must be that of the module. It does
+// not run go list, because the test cache would not notice changes of its output.
 func Sources(t testing.TB) []Source {
 	t.Helper()
 	all, err := parsed()
@@ -38,7 +38,7 @@ func Sources(t testing.TB) []Source {
 	return all
 }
 
-// parsed parses once: parsing lasts a second with the race detector.
+// parsed parses the files once, because that takes a second with the race detector.
 var parsed = sync.OnceValues(func() (all []Source, err error) {
 	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {

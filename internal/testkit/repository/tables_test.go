@@ -49,24 +49,24 @@ var tablesOf = map[string][]string{
 	"internal/store/workspaces": {"tc_workspaces"},
 }
 
-// readsOf are the tables of others that a package reads all the same.
+// readsOf are the tables of other stores that a package may read.
 var readsOf = map[string][]string{
-	// an authentication, which is one statement of each request
+	// an authentication, which is one statement in each request
 	"internal/store/sessions": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"},
 	// LockTenant, HoldPrincipal and HoldUsers
 	"internal/sqldb/bunx":   {"tc_tenants", "tc_principals", "tc_users"},
 	"internal/store/quotas": {"tc_tenants", "tc_workspaces"},
-	"internal/store/queue":  {"tc_tenants"}, // the jobs of one that is hidden wait
+	"internal/store/queue":  {"tc_tenants"}, // the jobs of a hidden tenant wait
 }
 
-// internal are the tables of internal/jobs/removal and internal/jobs/sweep, and one that there was
+// internal are the tables of internal/jobs/removal and internal/jobs/sweep, and one that existed
 // before tc_former_users.
 var internal = []string{"tc_removals", "tc_leases", "tc_comment_authors"}
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)
 
-// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each
-// table belongs to one store. It has found the store of tenants, which read the tables of nine
+// TestStoresReadTheirTables: the sources of a store contain only the names of its own tables, and
+// each table belongs to one store. It has found the store of tenants, which read the tables of nine
 // nouns to count them.
 func TestStoresReadTheirTables(t *testing.T) {
 	is := is.New(t)

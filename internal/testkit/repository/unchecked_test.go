@@ -18,7 +18,7 @@ import (
 )
 
 // withoutActor are the methods of services that check no permission, each with its reason. All
-// others that a program may need without an actor belong to the Unchecked of their package.
+// others that a program may need without an actor are methods of the Unchecked of their package.
 var withoutActor = map[string]string{
 	"bundles.Column":            "has no context: describes a driver, whoever asks",
 	"bundles.Known":             "has no context: describes a driver, whoever asks",
@@ -28,7 +28,7 @@ var withoutActor = map[string]string{
 	"sessions.Login":            "checks a password",
 }
 
-// TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on
+// TestServicesCheckTheActor: a method of a service checks the actor before it passes the context on
 // to anything else. It has found All and SetOwner of apps, which read first.
 func TestServicesCheckTheActor(t *testing.T) {
 	methods, unchecked := 0, []string{}
@@ -48,7 +48,7 @@ func TestServicesCheckTheActor(t *testing.T) {
 			}
 		}
 	}
-	is.New(t).True(methods > 100) // the walk found the code
+	is.New(t).True(methods > 100) // the sources were found
 	slices.Sort(unchecked)
 	for _, name := range unchecked {
 		if withoutActor[name] == "" {
@@ -103,8 +103,8 @@ func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Kept", "Given"})
 }
 
-// services returns the files of the package of each service that App has, by the package's folder
-// and the name of the service's type.
+// services returns the files of the package of each service of App, by the package's folder and the
+// name of the service's type.
 func services(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
@@ -117,7 +117,7 @@ func services(t *testing.T) map[string][]*ast.File {
 		}
 	}
 	is.New(t).Equal(len(files), 20)
-	files["internal/drafts/Service"] = nil // whose Service and Reader those of some nouns embed
+	files["internal/drafts/Service"] = nil // its Service and Reader are embedded by those of some nouns
 	for _, f := range repository.Sources(t) {
 		for name := range files {
 			if path.Dir(name) == f.Folder && !f.Test {
@@ -128,7 +128,7 @@ func services(t *testing.T) map[string][]*ast.File {
 	return files
 }
 
-// actorCheck knows the functions of one package and the methods of its Service.
+// actorCheck has the functions of one package and the methods of its Service.
 type actorCheck struct {
 	// by name; those of the Service begin with a dot, those of drafts.Rules and Presenter with the
 	// type
@@ -180,9 +180,9 @@ func receiver(fn *ast.FuncDecl) string {
 	return name.Name
 }
 
-// checks reports whether a function gets an actor and no context, or the first call that it passes
-// its context to is actor.From or actor.Allowed, or a function of the package that checks, too, and
-// it looks at the error of that call at once. It has no parameter tenant: the tenant is the
+// checks reports whether a function gets an actor and no context, or first passes its context to
+// actor.From, actor.Allowed, or a function of the package that checks, too, and handles the error
+// of that call at once. The function must not have a parameter tenant, because the tenant is the
 // actor's.
 func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if slices.Contains(callers, fn) {
@@ -261,11 +261,11 @@ func ofDrafts(e ast.Expr) string {
 	}[name]
 }
 
-// usesError reports whether the error that a call returns last is returned as it is, or named and
-// looked at by the same or the next statement.
+// usesError reports whether the last result of a call, an error, is returned, or assigned and used
+// in the same or the next statement.
 func usesError(body *ast.BlockStmt, call *ast.CallExpr) (used bool) {
 	var named string
-	assigns := func(s ast.Stmt) bool { // the results of call, the last one to named
+	assigns := func(s ast.Stmt) bool { // assigns the results of call, the last one to named
 		a, ok := s.(*ast.AssignStmt)
 		if !ok || len(a.Rhs) != 1 || a.Rhs[0] != call {
 			return false
@@ -327,8 +327,8 @@ func overwrites(s ast.Stmt, name string) bool {
 	})
 }
 
-// firstWithContext returns the first call that has the argument ctx, nil for none, and whether it
-// always happens: it is in no branch and no loop.
+// firstWithContext returns the first call with the argument ctx, or nil, and whether it is always
+// made, in no branch and no loop.
 func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
 	var path []ast.Node
 	ast.Inspect(body, func(n ast.Node) bool {

@@ -20,13 +20,13 @@ const (
 	commentColumns = 100
 )
 
-// directive is a comment for a tool, which cannot be broken.
+// directive matches a comment for a tool, which cannot be wrapped.
 var directive = regexp.MustCompile(`^//[a-z]+:`)
 
-// TestWidths: comments on lines of their own end before column 100, and code before column 120.
-// What cannot be cut may be longer: one long word, the tag of a field, a string of several lines,
-// what is preformatted or printed by an example, and in tests any string. Long lines had let two
-// rules of one comment be read as one.
+// TestWidths: comments on separate lines have at most 100 columns, and code has at most 120. Lines
+// that cannot be wrapped may be longer: one long word, the tag of a field, a string of several
+// lines, preformatted text, the output of an example, and in tests any string. In a long line, two
+// rules of one comment had been read as one.
 func TestWidths(t *testing.T) {
 	for _, f := range repository.Sources(t) {
 		text, err := os.ReadFile(f.Path)
@@ -38,7 +38,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// tooWide returns the numbers of the lines that are wider than they may be.
+// tooWide returns the numbers of the lines that are too wide.
 func tooWide(lines []string, f *ast.File, line func(token.Pos) int, test bool) (wide []int) {
 	comments, texts := map[int]bool{}, map[int]bool{}
 	for _, group := range f.Comments {
@@ -65,7 +65,7 @@ func tooWide(lines []string, f *ast.File, line func(token.Pos) int, test bool) (
 		}
 		return true
 	})
-	for _, d := range f.Decls { // what an example prints is compared as it is
+	for _, d := range f.Decls { // the output of an example is compared literally
 		if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fn.Name.Name, "Example") {
 			for n := line(fn.Pos()); n <= line(fn.End()); n++ {
 				texts[n] = true

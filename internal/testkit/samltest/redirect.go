@@ -16,13 +16,13 @@ import (
 	dsig "github.com/russellhaering/goxmldsig"
 )
 
-// hashes are those of the algorithms that SignQuery signs with.
+// hashes are the hash functions of the algorithms of SignQuery.
 var hashes = map[string]crypto.Hash{
 	dsig.RSASHA1SignatureMethod:   crypto.SHA1,
 	dsig.RSASHA256SignatureMethod: crypto.SHA256, dsig.RSASHA512SignatureMethod: crypto.SHA512,
 }
 
-// Query returns the query of a message by HTTP-Redirect, unsigned. parameter is SAMLRequest or
+// Query returns the query of a message with HTTP-Redirect, unsigned. parameter is SAMLRequest or
 // SAMLResponse.
 func Query(t testing.TB, parameter string, el *etree.Element, relayState string) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func (s Signer) SignQuery(t testing.TB, query, method string) string {
 	return query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature))
 }
 
-// Message returns the message of such a query.
+// Message returns the message in such a query.
 func Message(t testing.TB, query url.Values, parameter string) *etree.Element {
 	t.Helper()
 	is := is.New(t)

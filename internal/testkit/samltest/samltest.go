@@ -1,5 +1,5 @@
-// Package samltest runs SAML identity providers for tests, over HTTP on this machine: crewjam's
-// own, and the keys to sign what such a provider never would.
+// Package samltest runs SAML identity providers for tests, over HTTP on this machine, with
+// crewjam's implementation. It also has keys to sign messages that such a provider would not send.
 package samltest
 
 import (
@@ -27,7 +27,7 @@ type Provider struct {
 	URL string
 }
 
-// New starts a provider, which ends with the test.
+// New starts a provider that ends with the test.
 func New(t testing.TB) *Provider {
 	t.Helper()
 	is := is.New(t)
@@ -43,11 +43,11 @@ func New(t testing.TB) *Provider {
 	})
 	is.NoErr(err)
 	p.IDP.SignatureMethod = dsig.RSASHA256SignatureMethod
-	p.IDP.LoginURL = p.IDP.SSOURL // so that whoever logs in goes on to the service
+	p.IDP.LoginURL = p.IDP.SSOURL // so that a login continues to the service
 	return p
 }
 
-// Put stores something at the provider: a service's metadata below /services/.
+// Put stores something at the provider: the metadata of a service below /services/.
 func (p *Provider) Put(t testing.TB, path string, body []byte) {
 	t.Helper()
 	is := is.New(t)
@@ -59,7 +59,7 @@ func (p *Provider) Put(t testing.TB, path string, body []byte) {
 	is.Equal(res.StatusCode, http.StatusNoContent)
 }
 
-// Person is somebody who can log in at the provider.
+// Person is a person who can log in at the provider.
 type Person struct {
 	Name     string
 	Password string
@@ -68,9 +68,9 @@ type Person struct {
 	Given    string
 }
 
-// PutPerson makes or changes somebody at the provider. Who is logged in there keeps what was so
-// far. Passwords have the least cost: that of the provider's own route is seconds with the race
-// detector, at each log-in.
+// PutPerson adds or changes a person at the provider. Sessions there keep the previous values.
+// Passwords are hashed with the least cost, because that of the provider takes seconds with the
+// race detector, for each login.
 func (p *Provider) PutPerson(t testing.TB, who Person) {
 	t.Helper()
 	hashed, err := bcrypt.GenerateFromPassword([]byte(who.Password), bcrypt.MinCost)
@@ -80,7 +80,7 @@ func (p *Provider) PutPerson(t testing.TB, who Person) {
 	}))
 }
 
-// Metadata is the provider's, changed.
+// Metadata returns the metadata of the provider, changed by change.
 func (p *Provider) Metadata(t testing.TB, change func(*crewjam.EntityDescriptor)) string {
 	t.Helper()
 	e := p.IDP.Metadata()
@@ -97,8 +97,8 @@ var (
 	formInput  = regexp.MustCompile(`name="([^"]*)"[^>]* value="([^"]*)"`)
 )
 
-// Form returns the form of a page of the provider: where it goes, "" for a page without one, and
-// what is in it.
+// Form returns the form of a page of the provider: its action, "" for a page without a form, and
+// its fields.
 func Form(page []byte) (action string, fields url.Values) {
 	if m := formAction.FindSubmatch(page); m != nil {
 		action = html.UnescapeString(string(m[1]))

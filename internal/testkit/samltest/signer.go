@@ -28,7 +28,7 @@ type Signer struct {
 	Cert *x509.Certificate
 }
 
-// Two keys for all tests: making one takes longer than a test.
+// Two keys for all tests, because generating one takes longer than a test.
 var (
 	ours   = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
 	theirs = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
@@ -62,14 +62,14 @@ func NewSigner(around time.Time) Signer {
 	return Signer{key, cert}
 }
 
-// Descriptor is the key as metadata has it.
+// Descriptor returns the key in the form for metadata.
 func (s Signer) Descriptor() crewjam.KeyDescriptor {
 	return crewjam.KeyDescriptor{Use: "signing", KeyInfo: crewjam.KeyInfo{X509Data: crewjam.X509Data{
 		X509Certificates: []crewjam.X509Certificate{{Data: base64.StdEncoding.EncodeToString(s.Cert.Raw)}},
 	}}}
 }
 
-// Sign puts a signature into an element that has none, after the issuer, as SAML has it.
+// Sign adds a signature to an element without one, after the issuer, as SAML requires.
 func (s Signer) Sign(t testing.TB, el *etree.Element, method string) {
 	t.Helper()
 	is := is.New(t)
@@ -85,11 +85,11 @@ func (s Signer) Sign(t testing.TB, el *etree.Element, method string) {
 	el.InsertChildAt(1, signature)
 }
 
-// Encryption is how something is encrypted.
+// Encryption has the algorithms for encrypting.
 type Encryption struct {
-	Content string // aes256-gcm, aes128-cbc and so on
+	Content string // such as aes256-gcm or aes128-cbc
 	Key     string // of RSA-OAEP: the hash; "" for SHA-1. rsa15 for RSA 1.5
-	Beside  bool   // the key is beside the content instead of in it
+	Beside  bool   // put the key beside the content instead of in it
 }
 
 const (

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// conf is a slapd.conf. refint keeps members of groups when an entry is renamed or deleted, as
+// conf is a slapd.conf. refint updates members of groups when an entry is renamed or deleted, as
 // Active Directory does.
 const conf = `
 pidfile %[1]s/pid
@@ -50,7 +50,7 @@ func (s *Server) configure(in installation, tree *Tree) error {
 	if in.modules != "" {
 		fmt.Fprintf(&b, "modulepath %s\n", in.modules)
 		for _, name := range append([]string{"back_mdb", "refint"}, tree.overlays...) {
-			if first([]string{in.modules}, name+".*") != "" { // else it is built in
+			if first([]string{in.modules}, name+".*") != "" { // otherwise it is built in
 				fmt.Fprintf(&b, "moduleload %s\n", name)
 			}
 		}
@@ -73,9 +73,9 @@ var (
 	memberOf  = regexp.MustCompile(`attributetype \([^()]*NAME 'memberOf'[^()]*\)|\$ memberOf\s`)
 )
 
-// activeDirectory is OpenLDAP's schema of Active Directory with what it lacks for logins: names
-// that can be searched, the class that has them; and without memberOf, which nobody could search
-// for: the overlay memberof has its own.
+// activeDirectory returns OpenLDAP's schema of Active Directory with what it lacks for logins:
+// names that can be searched, and the class that has them. It leaves out memberOf, which could not
+// be searched, because the overlay memberof defines it.
 func activeDirectory(folder string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "msuser.schema"))
 	schema := loginName.ReplaceAllString(string(text), "$0 EQUALITY caseIgnoreMatch ")
@@ -83,7 +83,7 @@ func activeDirectory(folder string) (string, error) {
 		"\nobjectclass ( 1.2.840.113556.1.5.6 NAME 'securityPrincipal' SUP top AUXILIARY MAY sAMAccountName )\n", err
 }
 
-// certify makes a certificate authority and the server's certificate.
+// certify creates a certificate authority and the server's certificate.
 func (s *Server) certify() error {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

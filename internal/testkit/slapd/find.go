@@ -12,7 +12,7 @@ import (
 var ErrNoServer = errors.New("slapd: no slapd with its schemas found: " +
 	"`make test` installs it, as does `apt-get install slapd`; or name the program in SLAPD")
 
-// Where packages put things: Debian, Red Hat, Alpine, Homebrew, OpenLDAP's own make install.
+// The folders of packages: Debian, Red Hat, Alpine, Homebrew, OpenLDAP's make install.
 var (
 	binaries = []string{
 		"/usr/sbin/slapd", "/usr/lib/openldap/slapd", "/usr/local/libexec/slapd",
@@ -28,15 +28,15 @@ var (
 	}
 )
 
-// installation is what there is of OpenLDAP.
+// installation has the paths of an installed OpenLDAP.
 type installation struct {
 	binary  string
 	schema  string // folder
-	modules string // folder; "" where all is built in
+	modules string // folder; "": all modules are built in
 }
 
-// find looks for the program in SLAPD alone when that is set, else in PATH and where packages put
-// it.
+// find looks for the program only in SLAPD if that is set, else in PATH and in the folders of
+// packages.
 func find() (installation, error) {
 	in := installation{binary: os.Getenv("SLAPD")}
 	if in.binary == "" {
@@ -58,7 +58,7 @@ func find() (installation, error) {
 	return in, nil
 }
 
-// first returns the first path that there is, "" for none.
+// first returns the first path that exists, or "".
 func first(paths []string, name string) string {
 	for _, p := range paths {
 		if found, _ := filepath.Glob(filepath.Join(p, name)); len(found) > 0 { // the only error is a malformed pattern
@@ -68,8 +68,8 @@ func first(paths []string, name string) string {
 	return ""
 }
 
-// unconfine returns a copy of the program in a folder. Where AppArmor knows slapd (Ubuntu), it
-// forbids the one at its own place to read anything elsewhere.
+// unconfine copies the program to a folder. If AppArmor has a profile for slapd (Ubuntu), the
+// program at its original path may not read files elsewhere.
 func (in *installation) unconfine(folder string) error {
 	if _, err := os.Stat("/etc/apparmor.d/usr.sbin.slapd"); err != nil {
 		return nil

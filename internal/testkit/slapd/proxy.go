@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Proxy stands between a client and a directory, speaks no TLS, and fails on purpose.
+// Proxy forwards connections between a client and a directory, without TLS, and fails deliberately.
 type Proxy struct {
 	URL string // ldap://127.0.0.1:port
 
@@ -25,11 +25,11 @@ type Proxy struct {
 	done  bool
 }
 
-// Cut starts a proxy that lets this many entries of search results through, over all of its
-// connections, and then cuts the connection that brings one more. Close it.
+// Cut starts a proxy that forwards this many entries of search results, over all of its
+// connections, and then closes the connection with the next one. The caller must close it.
 func (s *Server) Cut(entries int) (*Proxy, error) { return s.proxy(entries, false) }
 
-// Stall starts a proxy as Cut does that stops answering there and keeps the connection.
+// Stall starts a proxy as Cut does that stops answering instead of closing the connection.
 func (s *Server) Stall(entries int) (*Proxy, error) { return s.proxy(entries, true) }
 
 func (s *Server) proxy(entries int, stall bool) (*Proxy, error) {
@@ -52,7 +52,7 @@ func (s *Server) proxy(entries int, stall bool) (*Proxy, error) {
 	return p, nil
 }
 
-// Entries is how many entries of search results have come from the directory.
+// Entries returns how many entries of search results the directory has sent.
 func (p *Proxy) Entries() int { return int(p.entries.Load()) }
 
 // Close ends the proxy and its connections.
@@ -87,7 +87,7 @@ func (p *Proxy) serve() {
 	}
 }
 
-// keep notes connections for Close.
+// keep records connections for Close.
 func (p *Proxy) keep(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Proxy) keep(conns ...net.Conn) bool {
 
 var errStalled = fmt.Errorf("stalled")
 
-// answers copies the messages of the directory one by one.
+// answers forwards the messages of the directory one by one.
 func (p *Proxy) answers(client io.Writer, server io.Reader) error {
 	for {
 		message, err := readMessage(server)
@@ -116,7 +116,7 @@ func (p *Proxy) answers(client io.Writer, server io.Reader) error {
 	}
 }
 
-// readMessage reads an LDAPMessage (RFC 4511): a sequence, whose length says where it ends.
+// readMessage reads an LDAPMessage (RFC 4511): a sequence with its length.
 func readMessage(r io.Reader) ([]byte, error) {
 	message := make([]byte, 2, 64)
 	if _, err := io.ReadFull(r, message); err != nil {

@@ -1,6 +1,5 @@
-// Package slapd runs throwaway LDAP directories for tests and internal/bench, and for nothing else:
-// OpenLDAP's slapd on loopback ports, as whoever runs the test, loaded with a Tree, in a temporary
-// folder.
+// Package slapd runs throwaway LDAP directories, only for tests and internal/bench: OpenLDAP's
+// slapd on loopback ports, as the user of the test, loaded with a Tree, in a temporary folder.
 package slapd
 
 import (
@@ -21,44 +20,45 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// BaseDN is the root of every directory. AdminDN may do everything there and has a password of each
-// server's own; ReaderDN may read everything but passwords, as many entries as it likes. Everybody
-// else gets 500 entries at most, paged or not.
+// BaseDN is the root of every directory. AdminDN may do everything and has a different password on
+// each server. ReaderDN may read everything but passwords, with any number of entries. Other users
+// get at most 500 entries, paged or not.
 const (
 	BaseDN   = "dc=example,dc=org"
 	AdminDN  = "cn=admin," + BaseDN
 	ReaderDN = "cn=reader," + BaseDN
 )
 
-// ReaderPassword is that of ReaderDN.
+// ReaderPassword is the password of ReaderDN.
 const ReaderPassword = "reader's secret"
 
-// Server is a running directory. Stop it; should the process die first, even by SIGKILL, it goes
-// too.
+// Server is a running directory. The caller must stop it. If the process ends without that, even by
+// SIGKILL, the server is stopped, too.
 type Server struct {
-	URL    string // ldap://127.0.0.1:port, which takes StartTLS too
+	URL    string // ldap://127.0.0.1:port, which also supports StartTLS
 	TLSURL string // ldaps://127.0.0.1:port
 	CACert string // PEM; its certificate is for 127.0.0.1 and localhost
 
 	folder, password string
 	watcher          *exec.Cmd
-	pipe, told       *os.File // the watcher ends the server when pipe ends; told ends with the server
+	pipe, told       *os.File // the watcher ends the server when pipe is closed; told ends with the server
 }
 
-// watch is a shell script: it outlives this process, and leaves no server and no folder behind.
+// watch is a shell script. It outlives this process, and then stops the server and removes the
+// folder.
 //
 //go:embed watch.sh
 var watch string
 
-// Start loads a directory and starts a server on it, in well under a second; ctx bounds the start,
+// Start loads a directory and starts a server on it, in well under a second. ctx limits the start,
 // not the server.
-// Errors: ErrNoServer.
+// It returns ErrNoServer if slapd is not installed.
 func Start(ctx context.Context, tree *Tree) (*Server, error) {
 	in, err := find()
 	if err != nil {
 		return nil, err
 	}
-	for range 3 { // another process may take the ports between our look and the server's start
+	for range 3 { // another process may take the ports before the server starts
 		s := &Server{password: rand.Text()}
 		if err = s.start(ctx, in, tree); err == nil {
 			return s, nil
@@ -111,7 +111,7 @@ func (s *Server) run(ctx context.Context, binary string) error {
 		return err
 	}
 	s.URL, s.TLSURL = fmt.Sprintf("ldap://127.0.0.1:%d", plain), fmt.Sprintf("ldaps://127.0.0.1:%d", secure)
-	err = s.spawn(binary, "-d", "0", "-f", s.file("slapd.conf"), "-h", s.URL+" "+s.TLSURL) // -d: it stays a child
+	err = s.spawn(binary, "-d", "0", "-f", s.file("slapd.conf"), "-h", s.URL+" "+s.TLSURL) // -d: stay a child
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (s *Server) run(ctx context.Context, binary string) error {
 	return nil
 }
 
-// spawn starts the server under the watcher. Only files are handed over, so no goroutine copies.
+// spawn starts the server with the watcher. It only passes files, so that no goroutine copies data.
 func (s *Server) spawn(args ...string) error {
-	in, pipe, err := os.Pipe() // Go marks both ends close-on-exec: no other child keeps them open
+	in, pipe, err := os.Pipe() // Go marks both ends close-on-exec, so no other child keeps them open
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Server) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// freePort picks a port below those that systems hand out to clients.
+// freePort returns a port below those that operating systems assign to clients.
 func freePort() (int, error) {
 	for range 100 {
 		port := 15000 + mathrand.IntN(17000)
@@ -170,7 +170,7 @@ func freePort() (int, error) {
 	return 0, errors.New("slapd: no free loopback port")
 }
 
-// Stop ends the server, cuts its connections and removes its folder. Twice is harmless.
+// Stop ends the server, closes its connections and removes its folder. It may be called twice.
 func (s *Server) Stop() {
 	if s.watcher != nil {
 		s.pipe.Close()
@@ -178,10 +178,10 @@ func (s *Server) Stop() {
 		s.told.Close()
 		s.watcher = nil
 	}
-	os.RemoveAll(s.folder) // the watcher did it, unless it could not start
+	os.RemoveAll(s.folder) // the watcher has done it, unless it could not start
 }
 
-// Admin returns a connection that may change everything. Close it.
+// Admin returns a connection that may change everything. The caller must close it.
 func (s *Server) Admin() (*ldap.Conn, error) {
 	c, err := ldap.DialURL(s.URL)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Server) Admin() (*ldap.Conn, error) {
 	return c, nil
 }
 
-// Change changes the directory on a connection of Admin.
+// Change calls change with a connection of Admin.
 func (s *Server) Change(change func(c *ldap.Conn) error) error {
 	c, err := s.Admin()
 	if err != nil {
@@ -203,14 +203,14 @@ func (s *Server) Change(change func(c *ldap.Conn) error) error {
 	return errors.Join(change(c), c.Close())
 }
 
-// Set replaces the values of an attribute; none removes it.
+// Set replaces the values of an attribute. Without values it removes the attribute.
 func (s *Server) Set(dn, attribute string, values ...string) error {
 	r := ldap.NewModifyRequest(dn, nil)
 	r.Replace(attribute, values)
 	return s.Change(func(c *ldap.Conn) error { return c.Modify(r) })
 }
 
-// Rename sets the first part of the entry dn, such as uid=sam. Groups have followed when it
+// Rename sets the first part of the entry dn, such as uid=sam. Groups have been updated when it
 // returns.
 func (s *Server) Rename(dn, rdn string) error {
 	return s.Change(func(c *ldap.Conn) error {
@@ -221,7 +221,7 @@ func (s *Server) Rename(dn, rdn string) error {
 	})
 }
 
-// Delete removes an entry. Groups have forgotten it when it returns.
+// Delete removes an entry. It has been removed from groups when Delete returns.
 func (s *Server) Delete(dn string) error {
 	return s.Change(func(c *ldap.Conn) error {
 		if err := c.Del(ldap.NewDelRequest(dn, nil)); err != nil {
@@ -231,7 +231,8 @@ func (s *Server) Delete(dn string) error {
 	})
 }
 
-// forgotten waits until no group has the DN as a member: refint works in the background.
+// forgotten waits until the DN is not a member of any group, because refint works in the
+// background.
 func forgotten(c *ldap.Conn, dn string) error {
 	filter := "(member=" + ldap.EscapeFilter(dn) + ")"
 	for range 2000 {
@@ -257,7 +258,7 @@ func (s *Server) Config(url string, changed map[string]any) json.RawMessage {
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
-		panic(err) // the test's own values
+		panic(err) // the values can be encoded
 	}
 	return text
 }

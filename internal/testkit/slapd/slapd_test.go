@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary runs itself once more, as a process that starts a server and is then killed.
+// The test binary runs itself again as a process that starts a server and is then killed.
 const asVictim = "SLAPD_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Println(s.URL)
 	fmt.Println(s.folder)
-	time.Sleep(time.Hour) // a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+	time.Sleep(time.Hour) // select {} would end a process in which nothing else runs: "all goroutines are asleep"
 }
 
 func exists(path string) bool {
@@ -63,7 +63,7 @@ func TestStartAndStop(t *testing.T) {
 	s.Stop()
 }
 
-// TestKilled: a test that dies leaves no server and no folder behind.
+// TestKilled: a test that is killed leaves neither a server nor a folder.
 func TestKilled(t *testing.T) {
 	is := is.New(t)
 	Test(t, LDAP()) // skips without slapd
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 	is.True(!answers(url))
 }
 
-// TestNoStart: what slapd says about a bad start is in the error.
+// TestNoStart: if the server does not start, the error contains the output of slapd.
 func TestNoStart(t *testing.T) {
 	is := is.New(t)
 	Test(t, LDAP())
@@ -134,7 +134,7 @@ func TestCrowd(t *testing.T) {
 			rdn, rest, _ := strings.Cut(dn, "=")
 			_, parent, _ := strings.Cut(rest, ",")
 			is.NoErr(s.Rename(dn, rdn+"=sam"))
-			is.Equal(count("(member="+rdn+"=sam,"+parent+")"), 3+1000*3*330) // its groups follow
+			is.Equal(count("(member="+rdn+"=sam,"+parent+")"), 3+1000*3*330) // its groups are updated
 			is.NoErr(s.Set(rdn+"=sam,"+parent, "mail", "sam@example.org"))
 			is.Equal(count("(mail=sam@example.org)"), 1)
 			is.NoErr(s.Delete(rdn + "=sam," + parent))
@@ -143,7 +143,7 @@ func TestCrowd(t *testing.T) {
 			is.NoErr(c.Bind(tree.PersonDN(UserName(1)), PasswordOf(UserName(1))))
 			_, err = c.SearchWithPaging(ldap.NewSearchRequest(BaseDN, ldap.ScopeWholeSubtree, 0, 0, 0, false,
 				"(objectClass=person)", nil, nil), 200)
-			is.True(ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded)) // whom no limit is lifted for
+			is.True(ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded)) // the limit applies to this user
 		})
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Tree is what a directory is loaded with, as LDIF: people below ou=people and groups below
-// ou=groups, either with the classes and attributes of most LDAP servers or with those of Active
-// Directory.
+// Tree is the content of a directory, as LDIF: people below ou=people and groups below ou=groups,
+// either with the classes and attributes of most LDAP servers or with those of Active Directory.
 type Tree struct {
 	ad       bool
 	ldif     bytes.Buffer
@@ -21,11 +20,10 @@ type Tree struct {
 	access   string
 }
 
-// LDAP begins a tree with BaseDN, ReaderDN and the two units. People are of the class
-// inetOrgPerson.
+// LDAP returns a tree with BaseDN, ReaderDN and the two units. People have the class inetOrgPerson.
 func LDAP() *Tree { return newTree(false) }
 
-// AD begins a tree as LDAP does, with the classes user and group of Active Directory.
+// AD returns a tree as LDAP does, with the classes user and group of Active Directory.
 func AD() *Tree { return newTree(true) }
 
 func newTree(ad bool) *Tree {
@@ -38,14 +36,14 @@ func newTree(ad bool) *Tree {
 	return t
 }
 
-// Overlay switches an overlay of OpenLDAP on, such as ppolicy, with lines of slapd.conf.
+// Overlay enables an overlay of OpenLDAP, such as ppolicy, with lines of slapd.conf.
 func (t *Tree) Overlay(name string, lines ...string) {
 	t.overlays = append(t.overlays, name)
 	t.conf += "overlay " + name + "\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// Access adds a rule of slapd.conf before the one by which everybody may read everything, such as
-// to attrs=entryUUID by * none.
+// Access adds a rule of slapd.conf, such as to attrs=entryUUID by * none, before the one with which
+// every user may read everything.
 func (t *Tree) Access(rule string) { t.access += "access " + rule + "\n" }
 
 // Unit adds an organizational unit and returns its DN.
@@ -55,7 +53,8 @@ func (t *Tree) Unit(name string) string {
 	return dn
 }
 
-// Add adds an entry: names of attributes, each with a value, which may be any bytes.
+// Add adds an entry. attributes are names of attributes, each followed by a value, which may be any
+// bytes.
 func (t *Tree) Add(dn string, attributes ...string) {
 	t.line("dn", dn)
 	for i := 0; i < len(attributes); i += 2 {
@@ -68,17 +67,17 @@ func (t *Tree) line(name, value string) {
 	fmt.Fprintf(&t.ldif, "%s:: %s\n", name, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// Person is a person to load. Empty fields are left out, except for the password: its default is
+// Person is a person to load. Empty fields are left out, except that the default password is
 // PasswordOf the name.
 type Person struct {
 	Name                string // uid or sAMAccountName
 	Given, Family, Mail string
 	Password            string
 	Disabled            bool   // in Active Directory
-	Unit                string // DN to be below, not ou=people
+	Unit                string // DN of the parent; "": ou=people
 }
 
-// PasswordOf returns the password of a person without one of their own.
+// PasswordOf returns the default password of a person.
 func PasswordOf(name string) string { return "secret of " + name }
 
 // PersonDN returns the DN of a person in either kind of tree.
@@ -89,7 +88,7 @@ func (t *Tree) PersonDN(name string) string {
 	return "uid=" + ldap.EscapeDN(name) + ",ou=people," + BaseDN
 }
 
-// GroupDN is the DN of a group.
+// GroupDN returns the DN of a group.
 func (t *Tree) GroupDN(name string) string {
 	return "cn=" + ldap.EscapeDN(name) + ",ou=groups," + BaseDN
 }
@@ -100,7 +99,7 @@ func (t *Tree) Person(p Person) string {
 	if password == "" {
 		password = PasswordOf(p.Name)
 	}
-	if family == "" { // the schema wants it
+	if family == "" { // the schema requires it
 		family = p.Name
 	}
 	full := strings.TrimSpace(p.Given + " " + family)
@@ -126,7 +125,8 @@ func (t *Tree) Person(p Person) string {
 	return dn
 }
 
-// accountControl is that of a normal account (0x200), with the flag of a disabled one (2).
+// accountControl returns the flags of a normal account (0x200), with that of a disabled one (2) if
+// disabled is set.
 func accountControl(disabled bool) string {
 	if disabled {
 		return "514"
@@ -134,7 +134,7 @@ func accountControl(disabled bool) string {
 	return "512"
 }
 
-// adAttributes are what every entry of Active Directory has.
+// adAttributes returns the attributes of every entry of Active Directory.
 func adAttributes() []string {
 	guid := make([]byte, 16)
 	rand.Read(guid)
@@ -144,7 +144,7 @@ func adAttributes() []string {
 	}
 }
 
-// Group adds a group of DNs and returns its own. Outside of Active Directory it must have a member.
+// Group adds a group of DNs and returns its DN. Outside of Active Directory it must have a member.
 func (t *Tree) Group(name, description string, members ...string) string {
 	has := []string{"cn", name}
 	if description != "" {
@@ -162,8 +162,8 @@ func (t *Tree) Group(name, description string, members ...string) string {
 	return t.GroupDN(name)
 }
 
-// Crowd adds people, from user000001 on, and groups, from group0001 on, which divide memberships
-// evenly among them.
+// Crowd adds people, from user000001 on, and groups, from group0001 on, with memberships that are
+// evenly distributed.
 func (t *Tree) Crowd(people, groups, memberships int) {
 	for i := range people {
 		name := UserName(i)

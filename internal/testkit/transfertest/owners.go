@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Owners is a Store of entities that belong to somebody, in one tenant that has the users jo and
-// mia and not nobody.
+// Owners is a Store of entities with owners, in one tenant that has the users jo and mia, but not
+// nobody.
 type Owners struct {
 	Insert   func(ctx context.Context, n int, owner string) error // the nth entity, from 1 on
 	Owned    func(ctx context.Context, owner string) (int, error)
@@ -19,14 +19,13 @@ type Owners struct {
 	InTx     func(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Moved is what a Store tells of an entity that it has moved.
+// Moved is a reference, returned by a Store, to an entity that it has moved.
 type Moved struct {
 	ID, OwnerID string
 	UpdatedAt   time.Time
 }
 
-// NoOwner checks that nothing is kept for somebody who does not exist, whom another one may come to
-// be called like.
+// NoOwner checks that no entity is stored for a missing user, whose name a new user could get.
 func (o Owners) NoOwner(t *testing.T) {
 	is := is.New(t)
 	is.Equal(errs.CodeOf(o.Insert(t.Context(), 1, "nobody")), errs.Forbidden)
@@ -35,7 +34,7 @@ func (o Owners) NoOwner(t *testing.T) {
 	is.Equal(n, 0)
 }
 
-// ReassignTells checks that what is moved is told, also while more is coming.
+// ReassignTells checks that the moved entities are returned, even while others are added.
 func (o Owners) ReassignTells(t *testing.T, at time.Time) {
 	is, ctx := is.New(t), t.Context()
 	const entities = 60

@@ -1,4 +1,4 @@
-// Package transfertest is what tests of Transferers, and of Stores whose entities have owners,
+// Package transfertest has what tests of Transferers, and of Stores whose entities have owners,
 // share.
 //
 // Tests and suites of nouns import it.

@@ -14,12 +14,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// maxRow is how many bytes of a row an archive takes by default.
+// maxRow is the default limit of a row in an archive, in bytes.
 const maxRow = 4 << 20
 
 // Travels moves an entity into another tenant, which may have it, over itself, and back to where it
-// was removed, as a restore and its undoing do. The tenant's own entity stays as it was, to the
-// byte.
+// was removed, as a restore and its undoing do. The tenant's own entity does not change by a byte.
 func Travels(ctx context.Context, t is.T, p entity.Transferer, from, to, id string) {
 	is := is.New(t)
 	export := func(tenant string) (rows []entity.Row) {
@@ -31,7 +30,7 @@ func Travels(ctx context.Context, t is.T, p entity.Transferer, from, to, id stri
 	}
 	land := func(tenant string, rows []entity.Row, want ...entity.ImportAction) []string {
 		actions, warnings, err := p.Import(ctx, tenant, rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"})
-		is.NoErr(err) // what is exported can be imported
+		is.NoErr(err) // the export can be imported
 		is.Equal(len(actions), 1)
 		is.True(slices.Contains(want, actions[0]))
 		return warnings
@@ -66,15 +65,14 @@ func Free() *rapid.Generator[json.RawMessage] {
 	return rapid.Map(rapid.MapOfN(name, all, 0, 5), func(v map[string]any) json.RawMessage {
 		raw, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // of what was drawn above
+			panic(err) // made of the value drawn above
 		}
 		return raw
 	})
 }
 
-// Fat returns free JSON of n bytes at most, and hardly fewer, each in a way of its own: as many
-// secrets as there can be, each shorter than its mask; one long secret; as deep as a row may have
-// it.
+// Fat returns several free JSON texts of almost n bytes: with as many secrets as possible, each
+// shorter than its mask; with one long secret; and nested as deep as a row allows.
 func Fat(n int) (all []json.RawMessage) {
 	for _, s := range []struct{ begin, each, end string }{
 		{`{"a":[`, `{"pw":1}`, `]}`}, {`{"env":{`, `"":1`, `}}`},
