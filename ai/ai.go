@@ -21,10 +21,10 @@ type Provider interface {
 	// Chat has a model continue a conversation, and calls emit with each part of the answer as it
 	// arrives. It returns an error of emit unchanged, and the cause of ctx if ctx ends.
 	//
-	// Errors: errs.Invalid for an unknown model, or a request that the model cannot answer, such as
-	// one that is too long; errs.Unavailable if the answer did not arrive or ended early. An
-	// errs.Unavailable can wrap an errs.RetryAfter. Parts may have been emitted before an error.
-	// The text of an error does not contain the key of the model's server.
+	// It returns errs.Invalid for an unknown model, or a request that the model cannot answer, such
+	// as one that is too long. It returns errs.Unavailable if the answer did not arrive or ended
+	// early. An errs.Unavailable can wrap an errs.RetryAfter. Parts may have been emitted before an
+	// error. The text of an error does not contain the key of the model's server.
 	Chat(ctx context.Context, r Request, emit func(Part) error) (Answer, error)
 }
 

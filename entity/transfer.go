@@ -46,11 +46,11 @@ type ImportOptions struct {
 	// under older rules, such as those for usernames, may then be restored.
 	OwnArchive bool
 	// CrossTenant reports a deploy from another tenant, whose caller has no rights in this one. The
-	// rows must not assign a role, a right, a profile or content to an existing principal: users
-	// are not imported, teams are imported without members, an existing row keeps its owner, and a
-	// new row belongs to Owner unless DeployedTeams has the owner of the row. If another entity has
-	// the slug of a row, the row gets a slug with a number: a conflict would reveal that the entity
-	// exists.
+	// rows must not assign a role, a right, a profile or content to an existing principal. So users
+	// are not imported, and teams are imported without members. An existing row keeps its owner,
+	// and a new row belongs to Owner unless DeployedTeams has the owner of the row. If another
+	// entity has the slug of a row, the row gets a slug with a number: a conflict would reveal that
+	// the entity exists.
 	CrossTenant bool
 	// DeployedTeams has the ids of the teams that deploys of the source tenant created, including
 	// this one. It is nil without CrossTenant.

@@ -52,9 +52,14 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// Run runs the command in args until it ends or ctx does, and returns the exit code: 0 for success,
-// 2 for a bad configuration or command line, 130 for the end by Ctrl-C, and 1 for any other
-// failure. It prints a failure in one line to stderr. A program that calls it must first call
+// Run runs the command in args until it ends or ctx does, and returns the exit code:
+//
+//   - 0 for success
+//   - 1 for a failure
+//   - 2 for a bad configuration or command line
+//   - 130 for the end by Ctrl-C
+//
+// It prints a failure in one line to stderr. A program that calls it must first call
 // javascript.Child.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands

@@ -73,7 +73,7 @@ func (s *screen) shows(t *testing.T, text string) {
 	s.until(t, text, func() bool { return strings.Contains(s.text.String(), text) })
 }
 
-// archive returns a file of some size.
+// archiveOf returns a file of some size.
 func archiveOf(t *testing.T, size int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.tgz")

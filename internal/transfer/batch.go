@@ -278,10 +278,10 @@ func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many
-// secrets have no mask, and how many secrets are in JSON that changes otherwise, such as the host
-// to which a password is sent. In a deploy from another tenant, reveal removes the secrets in such
-// JSON.
+// reveal replaces masks by the secrets of ours. It warns how many masks have no secret, and how
+// many secrets have no mask. It also warns how many secrets are in JSON that changes otherwise,
+// such as the host to which a password is sent. In a deploy from another tenant, reveal removes the
+// secrets in such JSON.
 func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0

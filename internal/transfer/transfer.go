@@ -58,9 +58,9 @@ func Unfit(data json.RawMessage) string {
 	return ""
 }
 
-// MaxNesting is the most levels of free JSON. With it, a document that contains the JSON in a list
-// is within the limits of common decoders: 512 levels in PHP, about 1,000 in Java and Python,
-// 10,000 in Go.
+// MaxNesting is the most levels of free JSON. A document that contains such JSON in a list is
+// within the limits of common decoders: 512 levels in PHP, about 1,000 in Java and Python, 10,000
+// in Go.
 const MaxNesting = 500
 
 // TooDeep reports whether valid JSON is nested deeper than MaxNesting.

@@ -114,10 +114,10 @@ func (s *Service) team(ctx context.Context, c Client, id string) (principals.Tea
 	return all[0], nil
 }
 
-// CreateGroup adds a group, a team of the client's domain. If the provider has deleted a group, its
-// team becomes the new group, with its content, if it has the same externalId, or neither has one
-// and the name is the same. Errors: errs.Invalid with a scimType; errs.Conflict for a name that
-// another group of the domain has.
+// CreateGroup adds a group, a team of the client's domain. If the provider has deleted a matching
+// group, its team becomes the new group, with its content. A deleted group matches if it has the
+// same externalId, or if neither has one and the names are equal. Errors: errs.Invalid with a
+// scimType; errs.Conflict for a name that another group of the domain has.
 func (s *Service) CreateGroup(ctx context.Context, c Client, change GroupChange) (g Group, err error) {
 	var edit groupEdit
 	if err := change(&edit); err != nil {

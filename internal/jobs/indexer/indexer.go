@@ -80,10 +80,10 @@ func (l list) args(more ...any) []any { return append([]any{l.tenant, l.list, l.
 // of is the condition for the rows of a list in the tables of indexes.
 const of = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// worn returns the condition that the index of a list l must be rebuilt: it has more than twice the
-// texts with which it was built, because rows were renamed, or most rows were deleted. tenant is an
-// expression for the tenant of l. If it is an argument, PostgreSQL plans the statement over one
-// partition.
+// worn returns the condition that the index of a list l must be rebuilt. This is so if renamed rows
+// have given it more than twice the texts with which it was built, or if most rows were deleted.
+// tenant is an expression for the tenant of l. If it is an argument, PostgreSQL plans the statement
+// over one partition.
 func worn(tenant string) string {
 	return `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
 		WHERE s.tenant_id = ` + tenant +
@@ -92,8 +92,8 @@ func worn(tenant string) string {
 		` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
 }
 
-// due selects the lists with work to do, over all tenants that are not hidden: lists without a
-// complete index, with many notes, with segments to remove, and with an index to rebuild.
+// due selects the lists with work to do, over all tenants that are not hidden. These are lists
+// without a complete index, with many notes, with segments to remove, and with an index to rebuild.
 var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1

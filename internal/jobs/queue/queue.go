@@ -185,9 +185,9 @@ type Store interface {
 	// Hasten stores the next times of schedules of a tenant that are earlier than the stored ones.
 	// It skips schedules whose expression or zone has changed.
 	Hasten(ctx context.Context, tenant string, all []Schedule) error
-	// Fire locks at most n due schedules of all tenants, calls next with them, stores the times
-	// that it sets and the jobs that it returns, all in one transaction, and returns the number of
-	// schedules. It skips schedules that another node has locked.
+	// Fire locks at most n due schedules of all tenants and calls next with them. It stores the
+	// times that next sets and the jobs that it returns, all in one transaction, and returns the
+	// number of schedules. It skips schedules that another node has locked.
 	Fire(ctx context.Context, now time.Time, n int, next func(due []Schedule) []Job) (int, error)
 
 	// Jobs returns at most n jobs of a tenant, those that were due first.
@@ -199,8 +199,8 @@ type Store interface {
 	Requeue(ctx context.Context, tenant, id string, now time.Time) (Job, error)
 	// Discard removes dead jobs and returns their number.
 	Discard(ctx context.Context, tenant string, ids []string) (int, error)
-	// Sweep removes dead jobs that ended before a time, the oldest dead jobs beyond keep, and ready
-	// jobs that were due before the time, for which no node has a worker.
+	// Sweep removes dead jobs that ended before a time, and the oldest dead jobs beyond keep. It
+	// also removes ready jobs that were due before the time, because no node has a worker for them.
 	Sweep(ctx context.Context, tenant string, before time.Time, keep int) (int, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.

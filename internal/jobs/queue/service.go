@@ -362,8 +362,8 @@ const (
 	kept    = 10_000
 )
 
-// Hooks returns the sweep of old jobs: dead ones are kept for 30 days, the last 10,000 of each
-// tenant, and so are ready ones for which no node has a worker.
+// Hooks returns the sweep of old jobs. Dead jobs are kept for 30 days, and at most 10,000 of each
+// tenant. Ready jobs for which no node has a worker are kept for as long.
 func (s *Service) Hooks() entity.Hooks {
 	due := []entity.Due{
 		{Table: "tc_jobs", Column: "ended_at", Where: "state = 'dead'", Age: keptFor},

@@ -26,9 +26,10 @@ type held struct {
 	apart bool      // the clocks differ
 }
 
-// checkClock reports whether a sweep must wait: for an hour after the clock has jumped since the
-// last sweep, even if no server ran in between, and as long as the clock of this machine differs
-// from that of the PostgreSQL. When the wait begins, it returns an error for the log.
+// checkClock reports whether a sweep must wait. It waits for an hour after the clock has jumped
+// since the last sweep, even if no server ran in between. It also waits as long as the clock of
+// this machine differs from that of the PostgreSQL. When the wait begins, checkClock returns an
+// error for the log.
 func (s *Sweeper) checkClock(ctx context.Context) (wait bool, err error) {
 	if wait, err := s.differs(ctx); wait || err != nil {
 		return wait, err

@@ -49,9 +49,9 @@ func Denials(base, allow, deny []netip.Prefix) []netip.Prefix {
 // nat64 are the addresses with which a gateway reaches IPv4.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// forms returns the addresses that are equivalent to ip: ip itself, its IPv4 form if it has one,
-// and the loopback addresses for an unspecified address (0.0.0.0, ::), which connects to this
-// machine.
+// forms returns the addresses that are equivalent to ip: ip itself, and its IPv4 form if it has
+// one. An unspecified address (0.0.0.0, ::) connects to this machine, so for it forms also returns
+// the loopback addresses.
 func forms(ip netip.Addr) []netip.Addr {
 	ip = ip.Unmap()
 	if nat64.Contains(ip) {

@@ -62,7 +62,7 @@ func Confine(memory int64) string {
 }
 
 // closeInherited closes files that the server has inherited and not marked as close-on-exec. It
-// does not close the files with which Go waits for others.
+// does not close the epoll and event files of Go.
 func closeInherited() {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

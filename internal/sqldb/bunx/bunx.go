@@ -264,8 +264,8 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
 // IndexedBy returns the text to write after a table in FROM to make SQLite use the index
-// table_index, where it would choose another one because it does not know the sizes of tables. It
-// is empty for PostgreSQL.
+// table_index. SQLite does not know the sizes of tables and would choose another one. The text is
+// empty for PostgreSQL.
 func (c Conn) IndexedBy(table, index string) string {
 	if c.Postgres() {
 		return ""
@@ -314,7 +314,7 @@ func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
 	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
 }
 
-// Found returns errs.NotFound about what if n is 0. It returns err unchanged.
+// Found returns errs.NotFound about what if n is 0 and err is nil. It translates err as Err does.
 func Found(n int, err error, what string) error {
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows

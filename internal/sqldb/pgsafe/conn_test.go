@@ -106,8 +106,8 @@ func TestRowsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A context that ends at the same moment as its statement must not close the connection when the
-// next caller has it.
+// TestLeaveIsFinal: a context that ends at the same moment as its statement does not close the
+// connection when the next caller has it.
 func TestLeaveIsFinal(t *testing.T) {
 	is := is.New(t)
 	for range 1000 {
@@ -147,9 +147,8 @@ func TestRowsClosedAfterTheContext(t *testing.T) {
 	is.True(!c.IsValid())
 }
 
-// A value that pgdriver cannot read leaves it in the middle of a row.
 // TestRowsClosedEarly: Close does not wait for the rest of a long answer, unless a transaction
-// needs the connection.
+// needs the connection. A value that pgdriver cannot read leaves it in the middle of a row.
 func TestRowsClosedEarly(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{})
 	db.SetMaxOpenConns(1)
@@ -224,7 +223,8 @@ func TestArgumentTypes(t *testing.T) {
 	is.Equal(one[sql.NullString](t, db, "select $1::text", nil), sql.NullString{})
 }
 
-// With statements that end early in all ways, no caller gets a row of another one.
+// TestManyCallersSeeTheirOwnRows: with statements that end early in all ways, no caller gets a row
+// of another one.
 func TestManyCallersSeeTheirOwnRows(t *testing.T) {
 	db, err := Open(with(server(t), "pool_max_conns=4"), Config{StatementCache: 3})
 	is.New(t).NoErr(err)

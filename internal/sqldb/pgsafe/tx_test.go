@@ -82,7 +82,7 @@ func TestRollback(t *testing.T) {
 	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
 }
 
-// A deferred constraint is checked by the commit.
+// TestCommitError: a deferred constraint is checked by the commit.
 func TestCommitError(t *testing.T) {
 	is, db := is.New(t), openSafe(t, inSchema(t), Config{})
 	exec(t, db, "create table t (k int unique deferrable initially deferred)")

@@ -12,8 +12,8 @@ const fewArgs = 32
 // each parameter, for which SQLite searches all names before it. For a bulk insert of 500 rows this
 // took longer than the insert.
 //
-// The statement is returned unchanged unless it contains exactly $1 to $n, once each and in order,
-// and no quote, comment or other character that could be next to a $.
+// The statement is returned unchanged unless it contains exactly $1 to $n, once each and in order.
+// It must also contain no quote, comment or other character that could be next to a $.
 func positional(query string, n int) string {
 	if n <= fewArgs || strings.ContainsAny(query, "'\"`[?:@#") || strings.Contains(query, "--") ||
 		strings.Contains(query, "/*") {

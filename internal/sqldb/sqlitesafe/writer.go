@@ -57,7 +57,8 @@ func (c *connector) held() time.Duration {
 }
 
 // hurry returns a context that ends, with the cause limiter.ErrBusy, when a transaction has had the
-// writer for long and its caller has waited as long, or when many others wait for it.
+// writer for long and its caller has waited as long. It also ends when many others wait for the
+// writer.
 func (c *connector) hurry(ctx context.Context) (hurried context.Context, stop func()) {
 	hurried, cancel := context.WithCancelCause(ctx)
 	if c.held() >= c.longAfter && c.queue.Waiting() >= maxWaiting {

@@ -30,8 +30,8 @@ func Single(d Dialect, text string) (Statement, error) {
 	return all[0], nil
 }
 
-// Allowed returns errs.Invalid unless the statement is of a kind that tenants may run: it reads or
-// changes rows, or creates, alters or drops an object of one of the given types, such as TABLE.
+// Allowed returns errs.Invalid unless the statement is of a kind that tenants may run. It may read
+// or change rows, or create, alter or drop an object of one of the given types, such as TABLE.
 func (s Statement) Allowed(others []string, objects ...string) error {
 	if len(s.Tokens) > MaxTokens {
 		return errs.New(

@@ -111,7 +111,7 @@ func testIsolation(t *testing.T, s files.Store) {
 	ids, err := s.Expired(ctx, "evil", tuesday, 10)
 	is.NoErr(err)
 	is.Equal(len(ids), 0)
-	insert(t, s, "evil", file("a")) // nor its used space
+	insert(t, s, "evil", file("a")) // nor which ids are in use
 	is.NoErr(s.Delete(ctx, "evil", "a"))
 	is.NoErr(s.Delete(ctx, "evil", "a"))
 	got, err := s.Get(ctx, "acme", "a")

@@ -147,9 +147,9 @@ const probe = "-"
 // it with row-level security.
 var ErrHidden = errors.New("row-level security does not fit this program")
 
-// Visible checks the use of row-level security, if it is on. It returns errs.Unavailable with the
-// cause ErrHidden, saying what to change, if this program's connections do not set their tenant, so
-// that they see no rows, or their role bypasses the policies.
+// Visible checks the use of row-level security, if it is on. This program's connections must set
+// their tenant, or they see no rows, and their role must not bypass the policies. Otherwise Visible
+// returns errs.Unavailable with the cause ErrHidden, saying what to change.
 func Visible(ctx context.Context, db *bun.DB) error {
 	ctx, c := bunx.For(ctx, db, probe)
 	if !c.Postgres() {

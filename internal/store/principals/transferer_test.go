@@ -37,7 +37,7 @@ func testPutUsers(t *testing.T, s principals.Store) {
 	boss.Superuser = true
 	addUsers(t, s, "acme", boss, user("jo"))
 	fresh, over, demoted := user("mia"), user("jo"), user("boss")
-	fresh.DisplayName, fresh.Superuser = &name, true // a directory does not make a user a superuser
+	fresh.DisplayName, fresh.Superuser = &name, true // an import does not make a user a superuser
 	over.DisplayName, over.Enabled, over.Domain, over.CreatedAt, over.UpdatedAt = &name, false, "corp", tuesday, tuesday
 	over.GlobalPermissions.AI, over.Superuser, over.SourceID = true, true, &name
 	demoted.Enabled, demoted.Email, demoted.DisplayName = false, &name, &name

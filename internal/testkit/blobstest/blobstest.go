@@ -301,7 +301,7 @@ func testIsolation(t *testing.T, s blobs.Store) {
 	_, err := s.Open(ctx, "evil", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing
 	is.NoErr(s.Delete(ctx, "evil", "a"))
-	put(t, s, "evil", "a", []byte("evil")) // nor its used space
+	put(t, s, "evil", "a", []byte("evil")) // nor which ids are in use
 	is.Equal(string(get(t, s, "evil", "a")), "evil")
 
 	w, err := s.Create(ctx, "acme", "half", unlimited, monday)

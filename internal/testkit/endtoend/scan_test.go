@@ -147,7 +147,7 @@ func TestAway(t *testing.T) {
 
 		name := slapd.UserName(20)
 		said := w.login(t, "acme", id, name, secretOf(name)).refused(t, http.StatusBadGateway)
-		is.True(!strings.Contains(said, "127.0.0.1")) // visible only with a login
+		is.True(!strings.Contains(said, "127.0.0.1")) // not shown without a login
 		is.Equal(w.in(t, "acme", "local", "admin", password).who(t), "admin")
 		w.login(t, "acme", id, name, "").stranger(t)
 	})

@@ -37,9 +37,10 @@ func Child() { worker.Child() }
 // HTML converts a text in GitHub Flavored Markdown to HTML without scripts, styles, frames, forms,
 // and links to anything but http, https and mailto. Safe HTML in the text is kept.
 //
-// It returns errs.TooLarge for a text of more than MaxText bytes, errs.Invalid for one that takes
-// too much time or memory or results in too much HTML, and errs.Unavailable if too many texts are
-// converted at the same time. They are limited by the tenant of the actor in ctx.
+// It returns errs.TooLarge for a text of more than MaxText bytes. It returns errs.Invalid for one
+// that takes too much time or memory or results in too much HTML. It returns errs.Unavailable if
+// too many texts are converted at the same time. They are limited by the tenant of the actor in
+// ctx.
 func HTML(ctx context.Context, text string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -1,10 +1,14 @@
 // Package archive reads and writes archives of content: .tgz files of the format
 // tenantcontent-bundle.
 //
-// An archive has these members, in this order: bundle.json, its description;
-// entities/<kind>/<id>.json, the rows, kind by kind, each kind after those that it needs;
-// files/<id>/<path>, the files of entities; and checksums.json, the SHA-256 of every member before
-// it. The same content has the same bytes. Archives are streamed: only the names of the members and
+// An archive has these members, in this order:
+//
+//   - bundle.json, its description
+//   - entities/<kind>/<id>.json, the rows, kind by kind, each kind after those that it needs
+//   - files/<id>/<path>, the files of entities
+//   - checksums.json, the SHA-256 of every member before it
+//
+// The same content has the same bytes. Archives are streamed: only the names of the members and
 // their checksums are in memory.
 //
 // bundles imports it, and programs that read archives may.
@@ -59,8 +63,8 @@ type sum [sha256.Size]byte
 func (s sum) String() string { return hex.EncodeToString(s[:]) }
 
 // rowName returns the name of the member of a row. All characters of the id but lower-case letters,
-// digits and hyphens are escaped, so that ids that differ only in case, such as keys of colors, are
-// two files on every file system.
+// digits and hyphens are escaped. So ids that differ only in case, such as keys of colors, are two
+// files on every file system.
 func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
 }

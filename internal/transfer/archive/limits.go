@@ -8,8 +8,8 @@ import "github.com/tenantcontent/tenantcontent/errs"
 type Limits struct {
 	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
 	Bytes   int64 // unpacked; default 4 GiB
-	Row     int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer packs less to meet it
-	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer stays below by packing less
+	Row     int64 // bytes of one row; default 4 MiB
+	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer packs less to meet it
 }
 
 // Check returns errs.Invalid naming an invalid limit.
