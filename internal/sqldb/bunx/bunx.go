@@ -66,7 +66,7 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	return ctx, Conn{IDB: db, DB: db, fixed: withHooks(db, db.DB)}
 }
 
-// Tenant returns the tenant that For put into a context, or "". Package database passes Tenant to
+// Tenant returns the tenant that For put into a context, or "". Package postgres passes Tenant to
 // the driver.
 func Tenant(ctx context.Context) string {
 	t, _ := ctx.Value(tenantKey{}).(string)
@@ -185,7 +185,7 @@ func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error)
 	return err
 }
 
-// IsDryRun reports whether a context is one of DryRun. Package database passes it to the driver.
+// IsDryRun reports whether a context is one of DryRun. Package sqlite passes it to the driver.
 func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
 // ended returns the error of the context for a transaction that was rolled back because its context

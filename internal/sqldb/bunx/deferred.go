@@ -16,7 +16,7 @@ import (
 // memory and in order. They are written before any other transaction begins, so their rows exist in
 // it. They are lost if the process is killed.
 //
-// Package database passes a new one to the driver of each SQLite pool.
+// Package sqlite passes a new one to the driver of each SQLite pool.
 type Deferred struct {
 	mu      sync.Mutex
 	all     []*DeferredWrite
@@ -84,7 +84,7 @@ type briefKey struct{}
 func Brief(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey{}, true) }
 
 // IsBrief reports whether a transaction with the context waits at most a moment for other writers.
-// Package database passes it to the driver.
+// Package sqlite passes it to the driver.
 func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey{}) != nil }
 
 // deferredOf returns the deferred writes of a pool, or nil for a database other than SQLite.

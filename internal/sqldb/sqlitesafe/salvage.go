@@ -268,7 +268,7 @@ func unreadable(err error) bool {
 	}
 	const ioRead, ioShortRead = 266, 522
 	switch code := lite.Code(); code & 0xff {
-	case 1, 11, 18, 19, 20, 26: // for example malformed JSON in a trigger, CORRUPT, TOOBIG, CONSTRAINT, MISMATCH, NOTADB
+	case 1, 11, 18, 19, 20, 26: // e.g. malformed JSON in a trigger, CORRUPT, TOOBIG, CONSTRAINT, MISMATCH, NOTADB
 		return true
 	default:
 		return code == ioRead || code == ioShortRead

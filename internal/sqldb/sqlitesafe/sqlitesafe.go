@@ -21,7 +21,7 @@
 //     until a tenth of the file is free. This applies to files that this package has created;
 //     VACUUM converts older ones.
 //
-// Only database and tests import it.
+// Only packages database/sqlite and internal/workspaces/sqlite, and tests, import it.
 package sqlitesafe
 
 import (

@@ -364,7 +364,7 @@ func TestWaitingWritersKeepNobodyFromReading(t *testing.T) {
 			}
 		})
 	}
-	for s := db.Stats(); s.InUse <= 4*readers && s.WaitCount == 0; s = db.Stats() { // the long transaction and all that wait
+	for s := db.Stats(); s.InUse <= 4*readers && s.WaitCount == 0; s = db.Stats() { // the long one and its waiters
 		time.Sleep(time.Millisecond)
 	}
 	// a transaction that waits for a place of a writer waits as long as that one

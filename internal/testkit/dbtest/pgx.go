@@ -33,7 +33,7 @@ func PGDriver(t testing.TB) *bun.DB {
 }
 
 // PGX returns a database for one test as a host may open it: with pgx and without row-level
-// security, which requires connections of package database.
+// security, which requires connections of package postgres.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
 	c, err := pgx.ParseConfig(address(Server(t), borrow(t, "plain"), ""))
