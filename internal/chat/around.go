@@ -6,16 +6,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 )
 
-// Request is a call of a Provider, for what is done around it.
+// Request describes a call of a Provider to the function of Around.
 type Request struct {
-	Image     bool   // it makes an image; else it continues a conversation
-	User      string // of ai.Request and ai.ImageRequest
-	Continues bool   // it has the results of the model's last calls: something has been done for it
+	Image     bool   // the call makes an image; else it continues a conversation
+	User      string // the User of the ai.Request or ai.ImageRequest
+	Continues bool   // the request has the results of the model's last tool calls
 }
 
-// Around returns a Provider that calls around in place of each call of p: around returns the error
-// of do, which makes the call, or calls it not at all and returns another one. The Provider makes
-// images, and has a list of models, if p does. One that is not configured is returned as it is.
+// Around returns a Provider that calls around instead of p. around calls do, which calls p,
+// and returns its error. It may also return another error without calling do. The Provider makes
+// images, and lists models, if p does. If p is not configured, Around returns p.
 func Around(p ai.Provider, around func(ctx context.Context, r Request, do func() error) error) ai.Provider {
 	if ai.Configured(p) != nil {
 		return p
@@ -44,7 +44,7 @@ func Around(p ai.Provider, around func(ctx context.Context, r Request, do func()
 	return chats
 }
 
-// chatsAround is a Provider with something around its calls.
+// chatsAround is the Provider that Around returns.
 type chatsAround struct {
 	of     ai.Provider
 	around func(ctx context.Context, r Request, do func() error) error
@@ -63,7 +63,7 @@ func (c chatsAround) Chat(
 	return answer, err
 }
 
-// imagesAround is an Imager with something around its calls.
+// imagesAround is the Imager that Around returns.
 type imagesAround struct {
 	of     ai.Imager
 	around func(ctx context.Context, r Request, do func() error) error

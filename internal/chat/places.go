@@ -12,27 +12,28 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// How many requests models work on at once.
+// The most requests that models process at once.
 const (
 	MaxAtOnce         = 256
 	MaxAtOnceOfTenant = 64
 	MaxAtOnceOfUser   = 8
 )
 
-// How long a request waits for a place. One that continues a conversation waits longer: what its
-// tools have done would be lost.
+// The most time that a request waits for a place. A request that continues a conversation waits
+// longer, because the work of its tools would be lost.
 const (
 	DefaultWait = 5 * time.Second
 	longestWait = 2 * time.Minute
 )
 
-// Places bound how many requests models work on at once, in all, of a tenant and of a user.
+// Places limits the requests that models process at once: in total, per tenant and per user.
 type Places struct {
 	in   *limiter.Limiter
 	wait time.Duration
 }
 
-// NewPlaces returns Places for which new requests wait for so long, such as DefaultWait.
+// NewPlaces returns Places for which a new request waits at most for a duration, such as
+// DefaultWait.
 func NewPlaces(wait time.Duration) *Places {
 	return &Places{wait: wait, in: limiter.New(limiter.Options{
 		Capacity:    MaxAtOnce,
@@ -43,13 +44,12 @@ func NewPlaces(wait time.Duration) *Places {
 	})}
 }
 
-// For returns a Provider each of whose calls has a place: one of the tenant of the actor in its
-// context, and of the user that the request names or, if group is not "", of all callers of the
-// tenant with this group together. A call that gets none in time is refused with errs.Busy, and
-// nothing has been done for it.
+// For returns a Provider whose calls take a place of the tenant of the actor in their context, and
+// one of the request's user. If group is not "", all callers of the tenant with the same group
+// share the places of one user. A call without a place in time returns errs.Busy, and is not made.
 func (p *Places) For(of ai.Provider, group string) ai.Provider {
 	return Around(of, func(ctx context.Context, r Request, do func() error) error {
-		who, _ := actor.From(ctx) // without one it counts as one of no tenant
+		who, _ := actor.From(ctx) // without an actor, the tenant is ""
 		leave, err := p.take(ctx, r.Continues, who.Tenant, cmp.Or(group, r.User))
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (p *Places) For(of ai.Provider, group string) ai.Provider {
 	})
 }
 
-// take waits for a place.
+// take waits for a place. leave returns it.
 func (p *Places) take(ctx context.Context, continues bool, tenant, user string) (leave func(), err error) {
 	if continues {
 		leave, err = p.in.Reacquire(ctx, 1, tenant, user)

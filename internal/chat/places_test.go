@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 )
 
-// stalling is a Provider that answers when it is told to, and makes images.
+// stalling is a Provider that does not answer before release is closed, and makes images.
 type stalling struct {
 	begun   chan string // the users of requests
 	release chan struct{}
@@ -31,8 +31,8 @@ func (s stalling) Image(context.Context, ai.ImageRequest) (ai.Image, error) {
 	return ai.Image{ContentType: "image/png"}, nil
 }
 
-// TestPlaces: calls of a user and of a group have a number of places, images count as others do,
-// and a call that continues a conversation waits where a new one is refused.
+// TestPlaces: the places of a user and of a group are limited, also for images. If there is no free
+// place, a new call is refused, and a call that continues a conversation waits.
 func TestPlaces(t *testing.T) {
 	is := is.New(t)
 	s := stalling{make(chan string, 100), make(chan struct{})}
@@ -59,7 +59,7 @@ func TestPlaces(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Busy)
 	}
 	evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "mia"})
-	for user, ctx := range map[string]context.Context{"tim": acme, "mia": evil} { // with places of their own
+	for user, ctx := range map[string]context.Context{"tim": acme, "mia": evil} { // they have other places
 		_, err := people.(ai.Imager).Image(ctx, ai.ImageRequest{User: user})
 		is.NoErr(err)
 	}

@@ -1,8 +1,9 @@
-// Package confirmations asks people whether calls of a language model's tools may be done. A
-// conversation waits while the person decides, perhaps with a request to another server: what waits
-// is a row, which the conversation looks up now and then, and removes.
+// Package confirmations asks people whether calls of a language model's tools may be made. A
+// conversation waits while the person decides. The decision may arrive at another server, so it is
+// written to a row. The conversation polls the row, and removes it.
 //
-// Package assistants has a name for its Service; internal/store/confirmations stores the rows.
+// Package assistants has an alias for Service. Package internal/store/confirmations stores the
+// rows.
 package confirmations
 
 import (
@@ -20,22 +21,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
-// The defaults of Options, and the bounds that all have.
+// The defaults of Options, and the limits of every Service.
 const (
 	DefaultLifetime = 10 * time.Minute
 	DefaultPoll     = 300 * time.Millisecond
-	MaxWaiting      = 16   // at once, of one person; about so many where several servers add some at the same time
-	MaxOfTenant     = 128  // at once, of one tenant on one server
-	maxOfAll        = 1024 // at once, on one server
+	MaxWaiting      = 16   // at once, per person; slightly more if several servers add some together
+	MaxOfTenant     = 128  // at once, per tenant and server
+	maxOfAll        = 1024 // at once, per server
 
-	slack    = time.Hour       // how long a row stays at least after it has expired: clocks differ
-	takeTime = 5 * time.Second // to remove the row of a conversation that has ended
+	slack    = time.Hour       // the least time that an expired row is kept, because clocks differ
+	takeTime = 5 * time.Second // the most time for the removal of a row
 )
 
-// Decision is what a person has decided.
+// Decision is the decision of a person.
 type Decision string
 
-// The decisions.
+// The values of a Decision.
 const (
 	Undecided Decision = ""
 	Approved  Decision = "approved"
@@ -44,28 +45,28 @@ const (
 
 // Confirmation is a question that a person can answer once, until it expires.
 type Confirmation struct {
-	ID        string // random: who does not know it cannot answer
+	ID        string // random: only its recipient can decide
 	Assistant string // UUID of the assistant that the person talks to
-	Asked     string // digest of who is asked: see Service.Ask
+	Asked     string // digest of the person: see Service.Ask
 	Decision  Decision
 	ExpiresAt time.Time // UTC, whole microseconds
 }
 
-// Store keeps confirmations. The tests beside its bun-backed store define what every implementation
+// Store stores confirmations. The tests of its bun-backed store define what every implementation
 // must do.
 type Store interface {
-	// Add adds a confirmation. It returns errs.Busy if most others of the same person wait that
-	// expire after at.
+	// Add adds a confirmation. It returns errs.Busy if the same person already has most others
+	// that expire after at.
 	Add(ctx context.Context, tenant string, c Confirmation, most int, at time.Time) error
-	// Decide sets the Decision of the confirmation that has the ID, Assistant and Asked of c. It
-	// returns errs.NotFound if no such confirmation is undecided and expires after at.
+	// Decide sets the Decision of the confirmation with the ID, Assistant and Asked of c. It
+	// returns errs.NotFound if that does not exist, is decided, or does not expire after at.
 	Decide(ctx context.Context, tenant string, c Confirmation, at time.Time) error
-	// Decision returns the decision. It returns errs.NotFound if there is no such confirmation.
+	// Decision returns the decision. It returns errs.NotFound if the confirmation does not exist.
 	Decision(ctx context.Context, tenant, id string) (Decision, error)
-	// Take removes a confirmation and returns its decision. It returns errs.NotFound if there is no
-	// such confirmation.
+	// Take removes a confirmation and returns its decision. It returns errs.NotFound if the
+	// confirmation does not exist.
 	Take(ctx context.Context, tenant, id string) (Decision, error)
-	// Sweep removes the confirmations that expired before a time, and returns their number.
+	// Sweep removes the confirmations that expired before a time. It returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
@@ -99,10 +100,10 @@ func New(o Options) *Service {
 	return &Service{o, clock.New(o.Now, nil), limiter.New(limiter.Options{Capacity: maxOfAll, PerKey: MaxOfTenant})}
 }
 
-// Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision.
-// show shows the question to the person. who identifies the person, as in Decide. If there is no
-// decision in time, Ask returns false. If ctx ends first, it returns the cause of that. Errors:
-// errs.Busy if too many questions to the person, or in the tenant, wait; those of show.
+// Ask asks a person of the caller's tenant, in a conversation with an assistant, and waits for the
+// decision. show shows the question to the person. who identifies the person, as in Decide. If the
+// person does not decide in time, Ask returns false. If ctx ends first, Ask returns the cause.
+// Errors: errs.Busy if too many questions wait for the person, or in the tenant; those of show.
 func (s *Service) Ask(
 	ctx context.Context, assistant, who string, show func(Confirmation) error,
 ) (approved bool, err error) {
@@ -132,21 +133,21 @@ func (s *Service) Ask(
 	}
 	taking, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	defer cancel()
-	// what it returns is the decision: a later one finds no row
+	// The result of Take is final: Decide does not find the row afterward.
 	decision, takeErr := s.o.Store.Take(taking, a.Tenant, c.ID)
 	switch {
 	case err != nil:
 		return false, err
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case errs.CodeOf(takeErr) == errs.NotFound: // with its tenant, or swept
+	case errs.CodeOf(takeErr) == errs.NotFound: // removed with its tenant, or by Sweep
 		return false, nil
 	}
 	return decision == Approved, takeErr
 }
 
-// wait returns when a confirmation is decided, over or gone, or ctx ends. While the database cannot
-// be asked, it goes on.
+// wait returns when a confirmation is decided, expired or removed, or ctx ends. It ignores errors
+// of the database and tries again.
 func (s *Service) wait(ctx context.Context, tenant string, c Confirmation) {
 	tick := time.NewTicker(s.o.Poll)
 	defer tick.Stop()
@@ -163,8 +164,8 @@ func (s *Service) wait(ctx context.Context, tenant string, c Confirmation) {
 	}
 }
 
-// Decide decides a question to a person of the caller's tenant, once. Errors: errs.NotFound for one
-// that there is not: another person's, of another assistant, one that is decided, or over.
+// Decide decides a question to a person of the caller's tenant. Errors: errs.NotFound if the
+// question does not exist, is for another person or assistant, is already decided, or has expired.
 func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve bool) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -188,15 +189,15 @@ func (s *Service) Decide(ctx context.Context, assistant, who, id string, approve
 	return err
 }
 
-// Unchecked has the methods of a Service that check no permission: they need no actor and take any
-// tenant. They are for the program that builds the services.
+// Unchecked has the methods of a Service that do not check permissions. They do not need an actor
+// and accept any tenant. They are for the program that builds the services.
 type Unchecked struct{ s *Service }
 
-// Unchecked returns the methods that check no permission.
+// Unchecked returns the methods that do not check permissions.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Hooks returns what is done with confirmations: Sweep removes those whose conversation has ended
-// without it, when its server was killed.
+// Hooks returns the hooks of confirmations. Sweep removes those that a killed server could not
+// remove.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{Due: []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Age: slack}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
@@ -204,7 +205,8 @@ func (u Unchecked) Hooks() entity.Hooks {
 		}}
 }
 
-// digest keeps names out of the table, so that renaming users need not reach it.
+// digest returns a digest of a person's name. The table has no names, so renaming a user does not
+// change it.
 func digest(who string) string {
 	sum := sha256.Sum256([]byte(who))
 	return hex.EncodeToString(sum[:])

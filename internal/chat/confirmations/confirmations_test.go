@@ -20,14 +20,14 @@ import (
 
 const assistant = "0192b2a0-0000-7000-8000-000000000001"
 
-// clock is the time of services.
+// clock is a clock that tests advance.
 type clock struct{ passed atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.passed.Load())) }
 
 func (c *clock) pass(d time.Duration) { c.passed.Add(int64(d)) }
 
-// each runs a test with two servers over one database, and the context of jo of acme.
+// each runs a test with two Services over one database, and the context of user jo of tenant acme.
 func each(t *testing.T, test func(t *testing.T, ctx context.Context, one, two *confirmations.Service, c *clock)) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		db, c := open(t), &clock{}
@@ -53,7 +53,7 @@ func TestAsk(t *testing.T) {
 			approved, err := ask(func() error { return two.Decide(ctx, assistant, "jo", id, approve) })
 			is.NoErr(err)
 			is.Equal(approved, approve)
-			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", id, true)), errs.NotFound) // over
+			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", id, true)), errs.NotFound) // has ended
 		}
 
 		evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "jo"})
@@ -63,13 +63,13 @@ func TestAsk(t *testing.T) {
 			is.Equal(errs.CodeOf(two.Decide(ctx, "another", "jo", id, true)), errs.NotFound)
 			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", "another", true)), errs.NotFound)
 			is.NoErr(two.Decide(ctx, assistant, "jo", id, false))
-			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", id, true)), errs.NotFound) // once
+			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", id, true)), errs.NotFound) // already decided
 			return nil
 		})
 		is.NoErr(err)
 		is.True(!approved)
 
-		approved, err = ask(func() error { // nobody decides
+		approved, err = ask(func() error { // not decided in time
 			c.pass(confirmations.DefaultLifetime)
 			is.Equal(errs.CodeOf(two.Decide(ctx, assistant, "jo", id, true)), errs.NotFound)
 			return nil
@@ -89,8 +89,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestAskEnds: who has gone is not asked any longer, and what was decided a moment before is not
-// done.
+// TestAskEnds: if the context ends, Ask returns its cause, even if the person has just approved.
 func TestAskEnds(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, two *confirmations.Service, _ *clock) {
 		is := is.New(t)
@@ -109,8 +108,8 @@ func TestAskEnds(t *testing.T) {
 	})
 }
 
-// TestBound: each person has a number of open questions, and a new one takes the place of one that
-// is decided.
+// TestBound: the number of waiting questions per person is limited. A new question is accepted
+// after one is decided.
 func TestBound(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, two *confirmations.Service, _ *clock) {
 		is := is.New(t)
@@ -144,8 +143,8 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestSweep: what a server that was killed has left goes in the end, and not while another server's
-// clock may be behind.
+// TestSweep: rows that a killed server has left are removed, but only after the time by which the
+// clocks of servers may differ.
 func TestSweep(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		is, c := is.New(t), &clock{}
@@ -170,8 +169,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestWaitingOfATenant: the calls that wait in one tenant, of however many people, leave room for
-// those of others.
+// TestWaitingOfATenant: waiting calls in one tenant, for any number of people, do not prevent calls
+// in others.
 func TestWaitingOfATenant(t *testing.T) {
 	each(t, func(t *testing.T, ctx context.Context, one, _ *confirmations.Service, _ *clock) {
 		is := is.New(t)

@@ -793,8 +793,8 @@ func TestDeletedDomain(t *testing.T) {
 	})
 }
 
-// knownDomains are the Domains of tests: those that it returns no error for, which their users can
-// log in at.
+// knownDomains is a principals.Domains for tests. A domain exists, and its users can log in, if the
+// function returns nil.
 type knownDomains func(ctx context.Context, tenant, id string) error
 
 // CheckKnown implements principals.Domains.

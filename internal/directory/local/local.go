@@ -1,8 +1,8 @@
-// Package local is the domain driver local: the built-in realm, whose people have their passwords
-// in this service.
+// Package local implements the domain driver local, for the built-in realm. Its users have their
+// passwords in this service.
 //
-// The root passes it to domains before Config.DomainDrivers. It only describes the realm:
-// principals checks the passwords.
+// The root passes it to package domains before Config.DomainDrivers. It only describes the realm.
+// Package principals checks the passwords.
 package local
 
 import (
@@ -16,8 +16,8 @@ import (
 // Driver is the driver local.
 type Driver struct{}
 
-// Info describes the driver. There is no template for it, as there is one such domain in each
-// tenant and no more.
+// Info implements domains.Driver. The driver has no template, because each tenant has exactly one
+// such domain.
 func (Driver) Info() domains.Info {
 	return domains.Info{
 		ID:              "local",
@@ -32,9 +32,8 @@ func (Driver) Info() domains.Info {
 	}
 }
 
-// Open returns a realm that can do nothing by itself. It knows no member: the configuration is an
-// object, or null or nothing as the one domain of this type has none. Errors: errs.Invalid for
-// every other JSON value.
+// Open returns a realm without optional abilities. The configuration is an object, whose members
+// are ignored, or null, or empty. Errors: errs.Invalid for any other JSON value.
 func (Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	var members map[string]json.RawMessage
 	if config = bytes.TrimSpace(config); len(config) > 0 && json.Unmarshal(config, &members) != nil {
@@ -43,7 +42,7 @@ func (Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	return realm{}, nil
 }
 
-// realm has no ability.
+// realm is a domains.Realm without optional abilities.
 type realm struct{}
 
 // Check implements domains.Realm.

@@ -1,4 +1,4 @@
-// Package engines opens databases by URL, for programs that work with both: the command line,
+// Package engines opens databases by URL, for programs that support both engines: the command line,
 // benchmarks and tests. A host imports package database/sqlite or database/postgres.
 package engines
 
@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 )
 
-// Open opens the database that a URL names: sqlite:<path>, or postgres://… as package postgres
-// describes it. Errors: errs.Invalid; those of the packages of the engines.
+// Open opens the database of a URL: sqlite:<path>, or postgres://… as described in package
+// postgres. Errors: errs.Invalid; those of packages sqlite and postgres.
 func Open(url string) (*bun.DB, error) {
 	scheme, path, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -32,7 +32,8 @@ func Open(url string) (*bun.DB, error) {
 	return nil, errs.New(errs.Invalid, "the database URL must start with sqlite: or postgres://")
 }
 
-// Check returns an error if a database should not be used, as the package of its engine does.
+// Check returns an error if a database should not be used. It calls the Check of the engine's
+// package.
 func Check(ctx context.Context, db *bun.DB) error {
 	if db.Dialect().Name() == dialect.PG {
 		return postgres.Check(ctx, db)
@@ -40,16 +41,15 @@ func Check(ctx context.Context, db *bun.DB) error {
 	return sqlite.Check(ctx, db)
 }
 
-// OpenWorkspaces opens what keeps the SQL databases of apps. quota is the most bytes of a
-// workspace; 0: 256 MiB. text is
+// OpenWorkspaces opens the SQL databases of apps. quota is the most bytes of a workspace; 0 means
+// 256 MiB. main is the URL of the program's own database. text is one of:
 //
 //   - a folder, in which each app has a SQLite file;
-//   - postgres://…, a database of its own, in which each app has a schema and a role;
-//   - empty: the folder beside the file of the program's own database, with .workspaces after its
-//     name. main is the URL of that database; for a PostgreSQL there is no such folder, and the
-//     driver is nil.
+//   - postgres://…, a separate database, in which each app has a schema and a role;
+//   - "": a folder with the name of the file of main and the suffix .workspaces. If main is a
+//     PostgreSQL, OpenWorkspaces returns nil.
 //
-// Errors: errs.Invalid; no error shows a password.
+// Errors: errs.Invalid. The errors do not contain passwords.
 func OpenWorkspaces(text, main string, quota int64) (workspaces.Driver, error) {
 	if text == "" {
 		if text = workspacesBeside(main); text == "" {
@@ -65,9 +65,9 @@ func OpenWorkspaces(text, main string, quota int64) (workspaces.Driver, error) {
 	return postgres.OpenWorkspaces(text, main, quota)
 }
 
-// Files returns the files of an embedded server by the URL of its database and the place of its
-// workspaces, as Open and OpenWorkspaces take them. Workspaces in a PostgreSQL are not among the
-// files. Errors: errs.Invalid if the database is a PostgreSQL.
+// Files returns the files of an embedded server. Its arguments are those of Open and
+// OpenWorkspaces. Workspaces in a PostgreSQL are not included. Errors: errs.Invalid if the database
+// is a PostgreSQL.
 func Files(main, workspaces string) (sqlite.Files, error) {
 	path, embedded := strings.CutPrefix(main, "sqlite:")
 	if !embedded || path == "" {
@@ -87,8 +87,7 @@ func Files(main, workspaces string) (sqlite.Files, error) {
 	return f, nil
 }
 
-// workspacesBeside returns the folder of workspaces beside the file of a database, "" for a
-// PostgreSQL.
+// workspacesBeside returns the default folder of workspaces for a database, or "" for a PostgreSQL.
 func workspacesBeside(main string) string {
 	path, embedded := strings.CutPrefix(main, "sqlite:")
 	if !embedded || path == "" {

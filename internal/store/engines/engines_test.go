@@ -43,7 +43,7 @@ func TestBadURLs(t *testing.T) {
 	}
 }
 
-// TestUnreachableServer: what cannot be connected to is told without the password, when it is used.
+// TestUnreachableServer: the error of a failed connection does not contain the password.
 func TestUnreachableServer(t *testing.T) {
 	is := is.New(t)
 	db, err := engines.Open("postgres://u:hunter2@127.0.0.1:1/d?sslmode=disable")
@@ -99,7 +99,8 @@ func TestNotADatabase(t *testing.T) {
 	}
 }
 
-// TestRowLevelSecurity takes its switch out of the URL: the server has a setting of that name too.
+// TestRowLevelSecurity: row_level_security in a URL is not passed to the server, which has the
+// setting row_security.
 func TestRowLevelSecurity(t *testing.T) {
 	dbtest.Server(t)
 	for _, value := range []string{"on", "off"} {

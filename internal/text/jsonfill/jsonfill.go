@@ -1,7 +1,8 @@
-// Package jsonfill reads JSON into structs, naming the field of each value that is wrong and each
-// member that has no field, with what may have been meant.
+// Package jsonfill decodes JSON into structs. Its errors name the field of an invalid value. It
+// also reports members without a field, and suggests similar names.
 //
-// httpapi reads bodies with it, and internal/scripts the arguments of the functions of scripts.
+// Package httpapi decodes request bodies with it. Package internal/scripts decodes the arguments of
+// the functions of scripts.
 package jsonfill
 
 import (
@@ -17,15 +18,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Field is a field of a body that may be left out, null or a value, where null means something. One
-// that may be left out and must not be null is a pointer. A partial PUT changes only fields that
-// are Set.
+// Field is a field of a body that may be absent, null or a value, if null has a meaning. A field
+// that may be absent but not null is a pointer. A partial PUT changes only fields that are Set.
 type Field[T any] struct {
 	Set   bool
 	Value *T // nil for null
 }
 
-// Apply writes a given value over dst, and the zero value for null.
+// Apply sets dst to the value if the field is set, and to the zero value for null.
 func (f Field[T]) Apply(dst *T) {
 	if !f.Set {
 		return
@@ -36,7 +36,7 @@ func (f Field[T]) Apply(dst *T) {
 	}
 }
 
-// ApplyOrNull writes a given value over dst, nil for null.
+// ApplyOrNull sets dst to the value if the field is set, and to nil for null.
 func (f Field[T]) ApplyOrNull(dst **T) {
 	if f.Set {
 		*dst = f.Value
@@ -57,22 +57,21 @@ type fieldFiller interface {
 	FillField(by *Filler, raw json.RawMessage, path string) error
 }
 
-// Filler reads JSON into values and notes the members that have no field, at any depth.
+// Filler decodes JSON into values and collects the members without a field, at any depth.
 type Filler struct {
 	Unknown []UnknownMember
 }
 
-// UnknownMember is a member of an object that has no field in the struct which the object is read
-// into.
+// UnknownMember is a member of an object for which the struct has no field.
 type UnknownMember struct {
 	At    string // the path of the object; "" for the body
 	Name  string
 	Known []string // the members that the object may have
 }
 
-// Fill reads JSON into a value as json.Unmarshal does, with two differences for structs: names must
-// match exactly (json.Unmarshal takes "TENANT" for "tenant"), and a value of the wrong type is an
-// error that names its field.
+// Fill decodes JSON into a value as json.Unmarshal does, with two differences for structs. Names
+// must match exactly; json.Unmarshal accepts "TENANT" for "tenant". The error for a value of the
+// wrong type names its field.
 func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	if f, ok := into.(fieldFiller); ok {
 		return f.FillField(by, raw, path)
@@ -91,7 +90,7 @@ func (by *Filler) Fill(raw json.RawMessage, into any, path string) error {
 	return by.FillMembers(members, v, path)
 }
 
-// FillMembers reads the members of an object into the fields of a struct, as Fill does.
+// FillMembers decodes the members of an object into the fields of a struct, as Fill does.
 func (by *Filler) FillMembers(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	left := maps.Clone(members)
 	if err := by.FillFields(left, v, path); err != nil || len(left) == 0 {
@@ -104,7 +103,7 @@ func (by *Filler) FillMembers(members map[string]json.RawMessage, v reflect.Valu
 	return nil
 }
 
-// FillFields reads those members that have a field, and removes them from members.
+// FillFields decodes the members with a field, and removes them from members.
 func (by *Filler) FillFields(members map[string]json.RawMessage, v reflect.Value, path string) error {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Anonymous { // its fields are members of the same object
@@ -126,7 +125,7 @@ func (by *Filler) FillFields(members map[string]json.RawMessage, v reflect.Value
 	return nil
 }
 
-// FieldTypes returns the names and types of a struct's fields, as Fill finds them.
+// FieldTypes returns the types of a struct's fields by the names that Fill uses.
 func FieldTypes(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	fieldTypes(t, types)
@@ -142,7 +141,7 @@ func fieldTypes(t reflect.Type, into map[string]reflect.Type) {
 		}
 		of := f.Type
 		if of.Kind() == reflect.Struct {
-			if value, is := of.FieldByName("Value"); is { // a field[T]
+			if value, is := of.FieldByName("Value"); is { // a Field[T]
 				of = value.Type
 			}
 		}
@@ -153,7 +152,7 @@ func fieldTypes(t reflect.Type, into map[string]reflect.Type) {
 	}
 }
 
-// fillSlice reads a list of structs. An error names the element.
+// fillSlice decodes an array of structs. Its error names the element.
 func (by *Filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
@@ -168,7 +167,7 @@ func (by *Filler) fillSlice(raw json.RawMessage, v reflect.Value, path string) e
 	return nil
 }
 
-// fillPlain reads a value that is no struct. null is the wrong type, except for raw JSON.
+// fillPlain decodes a value that is not a struct. null is a wrong type, except for raw JSON.
 func (by *Filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -183,10 +182,10 @@ func (by *Filler) fillPlain(raw json.RawMessage, v reflect.Value, path string) e
 	return nil
 }
 
-// IsNull reports whether a value of JSON is null.
+// IsNull reports whether a JSON value is null.
 func IsNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// Join returns the path of a member of the value that has a path.
+// Join returns the path of a member of the value at a path.
 func Join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 // WrongType returns an errs.Invalid that names a field and the type it must have.
@@ -208,8 +207,8 @@ func WrongType(path string, t reflect.Type) error {
 	return errs.New(errs.Invalid, "%s must be %s", path, want)
 }
 
-// Timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can
-// keep it.
+// Timestamp is a time in a body, in the format of RFC 3339. Its year in UTC is from 1 to 9999,
+// which every database can store.
 type Timestamp struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.

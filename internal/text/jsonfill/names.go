@@ -6,8 +6,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// RefuseOptions returns errs.Invalid for a member of an argument that a function of handlers does
-// not know.
+// RefuseOptions returns errs.Invalid if an argument of a function has unknown members. The error
+// names the first of them.
 func (by *Filler) RefuseOptions(function string) error {
 	if len(by.Unknown) == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (by *Filler) RefuseOptions(function string) error {
 	)
 }
 
-// UnknownName returns an errs.Invalid for a name that a route does not know, or the object at a
-// path of its body, with the known names and the nearest of them.
+// UnknownName returns an errs.Invalid for a name that is unknown to a route, or to the object at a
+// path of its body. The error suggests the nearest known name, or lists all known names.
 func UnknownName(what, at, name string, known []string) error {
 	meant := Nearest(name, known)
 	if len(name) > 64 {
@@ -44,15 +44,15 @@ func UnknownName(what, at, name string, known []string) error {
 	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
 }
 
-// Nearest returns the name that another one is a misspelling of, "" for none: apart from case and
-// hyphens, one letter or at most a third of its letters differ.
+// Nearest returns the known name that is most similar to a name, or "". Case, hyphens and
+// underscores are ignored. At most one letter or a third of the name's letters may differ.
 func Nearest(name string, known []string) string {
 	plain := []rune(plainName(name))
 	best, least := "", max(2, len(plain)/3+1)
 	for _, k := range known {
 		other := []rune(plainName(k))
 		if max(len(plain)-len(other), len(other)-len(plain)) >= least {
-			continue // before the letters of a long name are compared
+			continue // without comparing the letters of long names
 		}
 		if d := distance(plain, other); d < least {
 			best, least = k, d
@@ -62,10 +62,10 @@ func Nearest(name string, known []string) string {
 }
 
 func plainName(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(strings.ToUpper(s))) // ſ is an s then, too
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(strings.ToUpper(s))) // also makes ſ an s
 }
 
-// distance is the number of letters to add, drop or change to make a of b.
+// distance returns the number of letters to add, remove or change to turn b into a.
 func distance(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
