@@ -67,9 +67,8 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 
 // KeepSecrets returns free JSON of an archive with the secrets that ours has at the same places.
 // ours is the same JSON of the tenant's entity, or nil if the tenant does not have the entity. Two
-// places are the same if the names of the members above them are equal, including names that mark a
-// value as secret, and the positions in arrays are equal, too. The arrays must have the same
-// lengths.
+// places are the same if the names of the members above them, including names that mark a value as
+// secret, and the positions in arrays are equal. The arrays must have the same lengths.
 //
 // Secrets that ours does not have are removed with their names; lost is their number. Secrets of
 // the archive itself, masked or not, are never used. It inserts at most len(ours) bytes, so that an

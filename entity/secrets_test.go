@@ -478,8 +478,9 @@ var (
 		"(password|secret|token)hash|(access|api|auth|refresh)tokens)" + endings)
 )
 
-// called returns the sort of a name: "env" for an environment, "envs" if the name only ends like
-// one, "secret", "secrets" for a plural, "value" and "title" for the members of a pair, else "".
+// called returns the sort of a name, or "". The sorts are "env" for an environment, "envs" if the
+// name only ends like one, "secret", "secrets" for a plural, and "value" and "title" for the
+// members of a pair.
 func called(name string) string {
 	letters := strings.Map(func(r rune) rune {
 		switch {

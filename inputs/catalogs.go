@@ -24,8 +24,8 @@ func editors() []Editor {
 type options = map[string]any
 
 // templates returns the presets per type. A preset has the name of its editor, except for
-// mdMultiInput: with these options it shows one plain box, for text or for a number, so both are an
-// "input box".
+// mdMultiInput. With these options it shows one plain box, for text or for a number. So both are
+// named "input box".
 func templates() []Template {
 	return []Template{
 		template("object",

@@ -101,10 +101,9 @@ func (p *push) planNew(ctx context.Context) (plan, error) {
 }
 
 // plan returns the changes that make an app equal to the folder, without undoing what others have
-// changed since the last push or pull. published is nil, unless c is a draft that an earlier push
-// has begun: it is then the plan for the published app, and the draft may already have files of
-// that push. The error names the files that the server would refuse and those that were changed on
-// both sides.
+// changed since the last push or pull. If c is a draft that an earlier push has begun, published is
+// the plan for the published app, else nil. The draft may already have files of that push. The
+// error names the files that the server would refuse and those that were changed on both sides.
 func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 	missing, differs := map[string]bool{}, map[string]bool{}
 	for _, path := range c.Missing {

@@ -45,9 +45,10 @@ func company(people, groups int) (snap snapshot) {
 	return snap
 }
 
-// BenchmarkSync compares a first and an unchanged second scan of 20,000 people in 200 groups, with
-// 60,000 memberships, with bare writes and reads of the same rows: go test ./principals/dirsync
-// -run - -bench Sync -benchtime 5x
+// BenchmarkSync compares scans of 20,000 people in 200 groups, with 60,000 memberships, with bare
+// writes and reads of the same rows. It measures a first scan and an unchanged second one:
+//
+//	go test ./internal/directory/dirsync -run - -bench Sync -benchtime 5x
 func BenchmarkSync(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {

@@ -97,8 +97,8 @@ func find(t *testing.T, db *bun.DB, tenant, q string) (keys []string) {
 const segments = `SELECT count(*) FROM tc_search_segments WHERE tenant_id = $1 AND state = 'live'`
 
 // TestSearchesFindWhatALikeFinds: a search finds the same as a LIKE, for texts of all scripts and
-// symbols: before there is an index, with an index, with noted rows, after rows were removed and
-// renamed, and after the index was rebuilt.
+// symbols. It searches without an index, with an index, with noted rows, after rows were removed
+// and renamed, and after the index was rebuilt.
 func TestSearchesFindWhatALikeFinds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // The environment variables of a process that indexes until it is killed: its database, and the
-// minutes by which its clock is ahead, so that it can claim the lists of a killed process.
+// minutes by which its clock is ahead. With these it can claim the lists of a killed process.
 const (
 	killedDatabase = "INDEXER_TEST_DATABASE"
 	killedMinutes  = "INDEXER_TEST_MINUTES"

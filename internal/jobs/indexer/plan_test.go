@@ -18,9 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestSearchesReadByPrimaryKey: statements of searches, and of the work on indexes, find rows by
-// the primary keys of tables that grow with a list, on a PostgreSQL without statistics and with
-// some. If tables have partitions, each statement is planned over one.
+// TestSearchesReadByPrimaryKey: the statements of searches and of the indexer find the rows of
+// growing tables by primary key, on a PostgreSQL with and without statistics. If tables have
+// partitions, each statement is planned over one.
 func TestSearchesReadByPrimaryKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, statements := indexed(t, open)

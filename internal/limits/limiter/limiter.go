@@ -45,9 +45,9 @@ type Options struct {
 // turn by their first key, and in order of arrival for the same key. A caller whose second key is
 // at its limit delays only callers with the same keys.
 //
-// So a key with a thousand waiting callers does not delay the first caller of another key, and a
-// caller with a large weight is not overtaken forever by small ones. Keys that are not in use take
-// no memory.
+// So a key with a thousand waiting callers does not delay the first caller of another key. Callers
+// with small weights do not overtake one with a large weight forever. Unused keys do not take
+// memory.
 type Limiter struct {
 	o Options
 

@@ -1,4 +1,4 @@
-// Package bunx contains what the Stores over bun share: the transaction that a context carries, the
+// Package bunx contains the shared code of the Stores over bun: transactions in a context, the
 // tenant of a statement, row locks, pages, times, and the translation of driver errors into errs.
 //
 // Only bunstore packages, internal packages and the root import it. It links no SQL driver.

@@ -92,8 +92,8 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 // Lock.
 //
 // PostgreSQL searches the index once for each key. With an IN it could read all rows that meet
-// Where and compare them with all keys, and it does so without statistics, for example in the
-// minute after a large import.
+// Where and compare them with all keys. It does so without statistics, for example in the minute
+// after a large import.
 func (c Conn) FindBy(ctx context.Context, l Lookup, keys [][]string, args ...any) (*sql.Rows, error) {
 	n, columns := len(args)+1, strings.Split(l.Key, ", ")
 	args = append(args, Keys(keys...))

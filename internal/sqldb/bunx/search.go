@@ -44,10 +44,9 @@ func Block(segment, doc int) string {
 
 const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// indexState returns the statement that reads the state of an index: whether it is usable, the rows
-// that are not indexed yet, its segments, and which of some grams they have. It is one statement,
-// so that a row is either noted or in a segment. The arguments are the tenant, list and part, and
-// the grams.
+// indexState returns the statement that reads whether an index is usable, the rows that are not
+// indexed yet, its segments, and which of some grams they have. It is one statement, so that a row
+// is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
 func indexState(c Conn) string {
 	// SQLite joins in this order
 	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0`

@@ -111,8 +111,8 @@ func explain(t *testing.T, db *bun.DB, query string, args ...any) []string {
 	return dbtest.Explain(ctx, t, c, query, args...)
 }
 
-// BenchmarkReplace commits a draft of 2,000 files of which 10 changed: go test ./libraries/bunstore
-// -run - -bench Replace
+// BenchmarkReplace commits a draft of 2,000 files of which 10 changed: go test
+// ./internal/store/libraries -run - -bench Replace
 func BenchmarkReplace(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {

@@ -33,8 +33,8 @@ import (
 const format = 2
 
 // maxLine is the most bytes of a line, which limits the memory for reading it. The texts of a row
-// have some MiB: a body of the API has 1 MiB, the entries of a bundle have 4 MiB together, and the
-// answers of a conversation 12 MiB. JSON uses at most 6 bytes for one byte.
+// have at most 1 MiB for a body of the API, 4 MiB for all entries of a bundle, and 12 MiB for the
+// answers of a conversation. JSON uses at most 6 bytes for one byte.
 const maxLine = 64 << 20
 
 // header is the first line.

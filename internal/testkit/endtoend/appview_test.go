@@ -66,9 +66,9 @@ func ended(ctx context.Context, t *testing.T) map[string]string {
 	return nil
 }
 
-// TestAppInBrowser: an ordinary front end works: a module script that imports others, also
-// dynamically, a font, a style, a call that the manifest allows, routes of its server with each
-// method, and routes in the hash.
+// TestAppInBrowser: an ordinary front end works. It has a module script with static and dynamic
+// imports, a font, a style and routes in the hash. It makes a call that the manifest allows, and
+// calls routes of its server with each method.
 func TestAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)

@@ -63,8 +63,8 @@ func frames(app, other string, unseen bool) string {
 }
 
 // TestHostileAppInFrame: the page of an app cannot access another app, the page around it, the
-// service's session and the API beyond its manifest, in the sandbox and at a separate origin, by
-// itself and in a frame. A page of another site cannot show it in a frame.
+// service's session, or the API beyond its manifest. The test runs in the sandbox and at a separate
+// origin, by itself and in a frame. A page of another site cannot show the app in a frame.
 func TestHostileAppInFrame(t *testing.T) {
 	for name, change := range map[string][]func(*tenantcontent.Config){"sandbox": nil, "own origin": {withOrigins}} {
 		t.Run(name, func(t *testing.T) {

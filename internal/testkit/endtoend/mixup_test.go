@@ -11,9 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/oidctest"
 )
 
-// TestMixUp: a tenant whose provider redirects browsers to another tenant's provider gets no code
-// of that one (RFC 9700, 4.4), even if its domain has the same name and it chooses the challenge
-// and the nonce.
+// TestMixUp: a tenant whose provider redirects browsers to another tenant's provider does not
+// receive a code of that provider (RFC 9700, 4.4). Its domain has the same name, and it chooses the
+// challenge and the nonce.
 func TestMixUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, honest, evil, w := is.New(t), oidctest.New(t), oidctest.New(t), newWorld(t, open)

@@ -36,8 +36,8 @@ process.exit()
 // of Node.js or, if something is not supported, an error that says so.
 //
 // The tables of intl*.js run in parts, because all their cases take longer than a call may. With
-// the race detector, under which scripts are compiled and run fifty times slower, only the first of
-// many parts run, for few languages, and few packages: .ci/test.sh runs the test without it.
+// the race detector, scripts are compiled and run fifty times slower. The test then runs only the
+// first of many parts, for few languages and packages. .ci/test.sh runs it without the detector.
 func TestPackages(t *testing.T) {
 	is := is.New(t)
 	parts, called, languages, pattern := 5, 5, 1000, "*.js"

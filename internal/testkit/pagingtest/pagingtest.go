@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestBytes checks that the pages of a list end with the row that exceeds the limit in bytes, and
-// that following them, also backwards, returns the same rows as a page without that limit. It also
+// TestBytes checks that the pages of a list end with the row that exceeds the limit in bytes. In
+// both directions the pages must have the same rows as a page without that limit. TestBytes also
 // checks the zero Query, CountOnly, and that invalid queries are errs.Invalid. The list must have
 // at least two rows, and fewer than a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {

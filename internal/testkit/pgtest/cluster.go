@@ -47,9 +47,9 @@ var watch string
 // start, not the server. The caller must call Stop; if the process ends without it, even by
 // SIGKILL, the server and its folder are removed too.
 //
-// The server is tuned for tests: nothing is synced to disk (a commit survives Kill, but not a crash
-// of the machine), and every user on this machine can log in. If the server supports ICU it sorts
-// as en-US by default, so that a query which relies on another order must have a COLLATE.
+// The server is tuned for tests. It does not sync to disk: a commit survives Kill, but not a crash
+// of the machine. Every user on this machine can log in. If the server supports ICU it sorts as
+// en-US by default, so that a query that relies on another order must have a COLLATE.
 func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "", "") }
 
 // StartIn starts a cluster as Start does, with all of its files in a folder. Its path must be
@@ -78,9 +78,9 @@ func start(ctx context.Context, data, folder string) (*Cluster, error) {
 	return c, nil
 }
 
-// makeFolder creates the folder in in. If that is empty, it uses /dev/shm if TMPDIR is there, as in
-// .ci/test.sh, else /tmp: the path of a socket may have 107 bytes, and the server's user must have
-// access, which a TMPDIR in a home folder does not ensure.
+// makeFolder creates the folder in in. If in is empty, it creates the folder in TMPDIR if that is
+// in /dev/shm, as in .ci/test.sh, else in /tmp. It does not use another TMPDIR: the path of a
+// socket may have 107 bytes, and the server's user may not have access to a home folder.
 func (c *Cluster) makeFolder(in string) (err error) {
 	named := in != ""
 	switch {

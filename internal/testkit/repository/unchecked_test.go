@@ -180,10 +180,10 @@ func receiver(fn *ast.FuncDecl) string {
 	return name.Name
 }
 
-// checks reports whether a function gets an actor and no context, or first passes its context to
-// actor.From, actor.Allowed, or a function of the package that checks, too, and handles the error
-// of that call at once. The function must not have a parameter tenant, because the tenant is the
-// actor's.
+// checks reports whether a function checks an actor. Either it has an actor as parameter and no
+// context. Or it first passes its context to actor.From, actor.Allowed, or another function that
+// checks, and handles the error at once. It must not have a parameter tenant, because the tenant is
+// the actor's.
 func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if slices.Contains(callers, fn) {
 		return false

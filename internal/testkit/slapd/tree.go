@@ -10,8 +10,8 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Tree is the content of a directory, as LDIF: people below ou=people and groups below ou=groups,
-// either with the classes and attributes of most LDAP servers or with those of Active Directory.
+// Tree is the content of a directory, as LDIF, with people below ou=people and groups below
+// ou=groups. The classes and attributes are those of most LDAP servers, or of Active Directory.
 type Tree struct {
 	ad       bool
 	ldif     bytes.Buffer

@@ -71,8 +71,8 @@ func Free() *rapid.Generator[json.RawMessage] {
 	})
 }
 
-// Fat returns several free JSON texts of almost n bytes: with as many secrets as possible, each
-// shorter than its mask; with one long secret; and nested as deep as a row allows.
+// Fat returns several free JSON texts of almost n bytes. Some have as many secrets as possible,
+// each shorter than its mask. One has a long secret. One is nested as deep as a row allows.
 func Fat(n int) (all []json.RawMessage) {
 	for _, s := range []struct{ begin, each, end string }{
 		{`{"a":[`, `{"pw":1}`, `]}`}, {`{"env":{`, `"":1`, `}}`},

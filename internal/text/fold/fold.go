@@ -69,8 +69,9 @@ func Pattern(s string) string {
 	return "%" + escape.Replace(Text(s)) + "%"
 }
 
-// Invisible reports whether r is displayed as nothing or as a blank, although Unicode classifies it
-// as a letter, mark or symbol: fillers, joiners, variation selectors and the blank Braille pattern.
+// Invisible reports whether r is not visible or is a blank, although Unicode classifies it as a
+// letter, mark or symbol. These are fillers, joiners, variation selectors and the blank Braille
+// pattern.
 func Invisible(r rune) bool {
 	return r >= utf8.RuneSelf && (r == 0x2800 ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
