@@ -11,7 +11,7 @@ import (
 
 // An agent that an app declares in its manifest exists once the app is deployed, and people can
 // override its settings.
-func ExampleService_Override() {
+func ExampleService_Update() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()
 	shop, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Shop"})

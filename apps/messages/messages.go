@@ -189,8 +189,8 @@ type Apps interface {
 	// CheckInternals returns the id of an app whose insides the caller may see, or errs.NotFound or
 	// errs.Forbidden.
 	CheckInternals(ctx context.Context, id string) (string, error)
-	// CheckRecords is CheckInternals for what only those may see who may change the app, also with a token
-	// that can only read.
+	// CheckRecords is CheckInternals for what only those may see who may change the app, also with
+	// a token that can only read.
 	CheckRecords(ctx context.Context, id string) (string, error)
 }
 
