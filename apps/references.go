@@ -99,8 +99,8 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 	return id, at, guard.Check(ctx, "app-tag", Tag(id))
 }
 
-// PutDataset binds an alias of an app to a dataset: edit gets the existing binding, or one that has only
-// the alias. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
+// PutDataset binds an alias of an app to a dataset: edit gets the existing binding, or one that has
+// only the alias. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid
 // naming the field, also for a dataset that does not exist.
 func (s *Service) PutDataset(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
 	err = s.changeBeside(ctx, id, toBind, func(ctx context.Context, who drafts.Caller, app *App) error {

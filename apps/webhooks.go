@@ -37,8 +37,8 @@ func (s *Service) CheckInspect(ctx context.Context, id string) (string, error) {
 	return app.ID, err
 }
 
-// CheckRecords is CheckInspect also for a draft: records of what handlers have done, such as logs and
-// e-mails, are for those who may change what runs. Errors: errs.NotFound; errs.Forbidden.
+// CheckRecords is CheckInspect also for a draft: records of what handlers have done, such as logs
+// and e-mails, are for those who may change what runs. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) CheckRecords(ctx context.Context, id string) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

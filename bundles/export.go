@@ -116,7 +116,8 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 }
 
 // ExportManifest is like Export for entries that are in no bundle. Errors: errs.Forbidden;
-// errs.Invalid as CreateEntry, for no entries, and as Export; errs.Conflict naming a duplicate entry.
+// errs.Invalid as CreateEntry, for no entries, and as Export; errs.Conflict naming a duplicate
+// entry.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

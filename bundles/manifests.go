@@ -308,12 +308,14 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 	return content[0].Lookup(ctx, tenant, id)
 }
 
-// CreateEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is
-// ignored for a type that refers to nothing; empty data is {}. Errors: errs.Forbidden;
+// CreateEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference
+// is ignored for a type that refers to nothing; empty data is {}. Errors: errs.Forbidden;
 // errs.NotFound for the bundle; errs.Invalid for an unregistered type, a missing or unknown
 // reference, a system job, bad data, or when the bundle has as many entries or as much data as it
 // may; errs.Conflict when the bundle has it.
-func (s *Service) CreateEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
+func (s *Service) CreateEntry(
+	ctx context.Context, bundle, kind, reference string, data json.RawMessage,
+) (Entry, error) {
 	if of := (entity.Subject{Kind: KindEntry, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, entryID, func(ctx context.Context) (Entry, error) {
 			return s.CreateEntry(ctx, bundle, kind, reference, data)

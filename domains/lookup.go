@@ -60,8 +60,8 @@ func (l Lookup) CheckKnown(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// CheckUsable returns errs.Conflict with the reason if a user of a domain could not log in, as far as
-// that is known without asking its directory or provider.
+// CheckUsable returns errs.Conflict with the reason if a user of a domain could not log in, as far
+// as that is known without asking its directory or provider.
 func (l Lookup) CheckUsable(ctx context.Context, tenant, id string) error {
 	d, err := l.of.get(ctx, tenant, id)
 	if err != nil || id == Local {
@@ -82,8 +82,8 @@ func (l Lookup) CheckUsable(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// CheckEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain who
-// has their e-mail address.
+// CheckEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain
+// who has their e-mail address.
 func (l Lookup) CheckEmail(ctx context.Context, tenant, id string) error {
 	named, err := l.of.naming(ctx, tenant, id, func(r rules) bool { return r.AccountsBy == byEmail })
 	if err == nil && named != "" {

@@ -154,7 +154,8 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := paging.All(paging.Query{Sort: "id", Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Domain], error) {
+	first := paging.Query{Sort: "id", Limit: paging.MaxLimit}
+	all := paging.All(first, func(q paging.Query) (paging.Page[Domain], error) {
 		return s.store.Page(ctx, a.Tenant, q)
 	})
 	var contents []Content

@@ -319,12 +319,13 @@ type Domains interface {
 	// CheckKnown returns errs.Invalid if a tenant has no domain with an id. It is called, in the
 	// transaction in ctx, whenever a user or team gets another domain, and by LockDomain.
 	CheckKnown(ctx context.Context, tenant, id string) error
-	// CheckUsable returns an error for people if nobody can log in at a domain, or not as a user of it.
-	// It is called, in the transaction in ctx, when a user is added to another domain, or moves.
+	// CheckUsable returns an error for people if nobody can log in at a domain, or not as a user of
+	// it. It is called, in the transaction in ctx, when a user is added to another domain, or
+	// moves.
 	CheckUsable(ctx context.Context, tenant, id string) error
-	// CheckUser returns an error for people if the directory of a domain does not know the person who a
-	// user with a name, and a source id or "", would be there, or cannot be asked. CheckMove calls
-	// it.
+	// CheckUser returns an error for people if the directory of a domain does not know the person
+	// who a user with a name, and a source id or "", would be there, or cannot be asked. CheckMove
+	// calls it.
 	CheckUser(ctx context.Context, tenant, id, username, sourceID string) error
 	// CheckEmail returns errs.Forbidden if people log in as the user of a domain who has their
 	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when

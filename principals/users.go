@@ -239,8 +239,8 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 // MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a directory has
 // disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to
 // false. Users may change their own profile: names, timezone, data, user fields, consent, avatar
-// and feed, and email unless people log in by it (Domains.CheckEmail). edit replaces what it changes
-// and writes through no pointer.
+// and feed, and email unless people log in by it (Domains.CheckEmail). edit replaces what it
+// changes and writes through no pointer.
 //
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict if the tenant
 // would have no enabled superuser, or the user could not log in at the domain; edit's own.

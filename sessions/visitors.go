@@ -24,8 +24,8 @@ const AssistantKind entity.Kind = "assistant"
 // Assistants checks who may share assistants. *assistants.Service implements it, with the errors of
 // Apps.
 type Assistants interface {
-	// CheckShare returns the id of an assistant that the caller may share, also with a token that can
-	// only read.
+	// CheckShare returns the id of an assistant that the caller may share, also with a token that
+	// can only read.
 	CheckShare(ctx context.Context, id string) (string, error)
 	// Sharing calls do with the id of an assistant that the caller may share, in a transaction in
 	// which nobody else changes or removes it.
@@ -36,8 +36,8 @@ type Assistants interface {
 // errs.NotFound for an app that the caller does not see, errs.Forbidden for a caller who may not do
 // that, and errs.Invalid for a draft.
 type Apps interface {
-	// CheckShare returns the id of an app that the caller may share, also with a token that can only
-	// read.
+	// CheckShare returns the id of an app that the caller may share, also with a token that can
+	// only read.
 	CheckShare(ctx context.Context, id string) (string, error)
 	// Sharing calls do with the id of an app that the caller may share, in a transaction in which
 	// nobody else changes or removes the app. It returns errs.Invalid if roles has something else

@@ -148,9 +148,10 @@ type Listing struct {
 	Days   []Day        // ordered
 }
 
-// Invocations returns the routes of an app's webhooks, the last invocations, and the numbers of the last
-// days, today among them, without days of no calls. It is for those who may change the app, also
-// with a token that can only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+// Invocations returns the routes of an app's webhooks, the last invocations, and the numbers of the
+// last days, today among them, without days of no calls. It is for those who may change the app,
+// also with a token that can only read. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a
+// draft.
 func (s *Service) Invocations(ctx context.Context, app string, f Filter) (Listing, error) {
 	a, id, err := s.inspect(ctx, app)
 	if err != nil {

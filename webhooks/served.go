@@ -37,9 +37,9 @@ func (u Unchecked) Serve(ctx context.Context, in HandlerCall) (Outcome, error) {
 	return out, err
 }
 
-// ServedInvocations returns the last calls of the server routes of an app or draft that failed or have logged
-// something, newest first and without logs, to those who may change it, also with a token that can
-// only read. Errors: errs.NotFound; errs.Forbidden.
+// ServedInvocations returns the last calls of the server routes of an app or draft that failed or
+// have logged something, newest first and without logs, to those who may change it, also with a
+// token that can only read. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) ServedInvocations(ctx context.Context, app string) ([]Invocation, error) {
 	a, id, err := s.readable(ctx, app, s.o.Apps.CheckRecords)
 	if err != nil {

@@ -140,8 +140,8 @@ type Target struct {
 // errs.Forbidden for a caller who may not change it, and, but for CheckRecords, errs.Invalid for a
 // draft. *apps.Service implements them.
 type Apps interface {
-	// CheckWrite returns the id of an app that the caller may change, not with a token that can only
-	// read.
+	// CheckWrite returns the id of an app that the caller may change, not with a token that can
+	// only read.
 	CheckWrite(ctx context.Context, id string) (string, error)
 	// CheckInspect is CheckWrite also for a token that can only read.
 	CheckInspect(ctx context.Context, id string) (string, error)

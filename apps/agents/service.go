@@ -34,8 +34,8 @@ type Apps interface {
 	// CheckInternals returns the id of an app whose insides the caller may see, or errs.NotFound or
 	// errs.Forbidden.
 	CheckInternals(ctx context.Context, id string) (string, error)
-	// CheckWrite returns the id of an app that the caller may change. Errors: as CheckInternals, and
-	// errs.Invalid for a draft.
+	// CheckWrite returns the id of an app that the caller may change. Errors: as CheckInternals,
+	// and errs.Invalid for a draft.
 	CheckWrite(ctx context.Context, id string) (string, error)
 	// Writing calls do with the id of an app that the caller may change, in a transaction in which
 	// nobody else changes it. Errors: as CheckWrite, and those of do.

@@ -15,8 +15,6 @@ import (
 
 // silent are the methods of services that write and announce no change, each with its reason.
 var silent = map[string]string{
-	"apps/agents.Emitted":          "runs are no entities",
-	"apps/agents.Install":          "is part of a deploy",
 	"apps/agents.Trigger":          "runs are no entities",
 	"apps/agents.Runs":             "only reads: Trigger is a field of its filter",
 	"domains.Authenticate":         "what a log-in notes of its domain is not shown",
