@@ -333,9 +333,10 @@ func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id st
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	if of := (entity.Subject{Kind: e.Kind, ID: "", Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		given := e // e is on the stack without listeners
 		return entity.Record(ctx, s.feed, of, func(e Entity) string {
 			return e.ID
-		}, func(ctx context.Context) (Entity, error) { return s.Create(ctx, e) })
+		}, func(ctx context.Context) (Entity, error) { return s.Create(ctx, given) })
 	}
 	a, err := actor.Allowed(ctx, actor.EntityWrite)
 	if err != nil {
