@@ -194,9 +194,10 @@ func (s *Service) CheckAllowed(ctx context.Context) error {
 // Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
 	if of := (entity.Subject{Kind: Kind, ID: "", Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
+		given := i // which is not moved to the heap without listeners
 		return entity.Record(ctx, s.feed, of, func(i Instruction) string {
 			return i.ID
-		}, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, i) })
+		}, func(ctx context.Context) (Instruction, error) { return s.Create(ctx, given) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -219,9 +220,10 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 // edit as it is.
 func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
 	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+		given := key // which is not moved to the heap without listeners
 		return entity.Record(ctx, s.feed, of, func(i Instruction) string {
 			return i.ID
-		}, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, key, edit) })
+		}, func(ctx context.Context) (Instruction, error) { return s.Update(ctx, given, edit) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -248,7 +250,8 @@ func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction
 // Errors: as Allowed; errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
 	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionDelete}); s.feed.Wanted(ctx, of) {
-		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, key) })
+		given := key // which is not moved to the heap without listeners
+		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.Delete(ctx, given) })
 	}
 	a, err := s.Allowed(ctx)
 	if err != nil {

@@ -227,8 +227,9 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 // errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.o.Feed.Wanted(ctx, of) {
+		given := in // which is not moved to the heap without listeners
 		return entity.Record(ctx, s.o.Feed, of, shownID, func(ctx context.Context) (Shown, error) {
-			return s.Create(ctx, in)
+			return s.Create(ctx, given)
 		})
 	}
 	a, err := actor.From(ctx)

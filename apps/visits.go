@@ -74,7 +74,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 		if !favorite {
 			action = entity.ActionDelete
 		}
-		key := entity.Key{Kind: KindFavorite, ID: app.ID + "/" + a.User}
+		key := entity.Key{Kind: KindFavorite, ID: s.o.Feed.Part(app.ID, a.User)}
 		if err := s.o.Feed.Each(ctx, a.Tenant, action, key); err != nil {
 			return err
 		}

@@ -94,8 +94,9 @@ func (s *Service) CanCreate(a actor.Actor) bool { return !a.ReadOnly }
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, in Assistant) (Shown, error) {
 	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.o.Feed.Wanted(ctx, of) {
+		given := in // which is not moved to the heap without listeners
 		return entity.Record(ctx, s.o.Feed, of, shownID, func(ctx context.Context) (Shown, error) {
-			return s.Create(ctx, in)
+			return s.Create(ctx, given)
 		})
 	}
 	a, err := s.rules.Actor(ctx)

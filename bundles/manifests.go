@@ -401,10 +401,11 @@ func (s *Service) entry(ctx context.Context, tenant, kind, reference string, dat
 // UpdateEntry replaces the data of an entry; empty data is {}. It needs a superuser. Errors:
 // errs.Forbidden; errs.NotFound; errs.Invalid for bad data, or more of it than the bundle may have.
 func (s *Service) UpdateEntry(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
-	of := entity.Subject{Kind: KindEntry, ID: bundle + "/" + id, Action: entity.ActionUpdate}
+	of := entity.Subject{Kind: KindEntry, ID: s.feed.Part(bundle, id), Action: entity.ActionUpdate}
 	if s.feed.Wanted(ctx, of) {
+		given := data // which is not moved to the heap without listeners
 		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Entry, error) {
-			return s.UpdateEntry(ctx, bundle, id, data)
+			return s.UpdateEntry(ctx, bundle, id, given)
 		})
 	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -446,7 +447,7 @@ func (s *Service) UpdateEntry(ctx context.Context, bundle, id string, data json.
 // DeleteEntry removes an entry from a bundle; what it refers to stays. It needs a superuser.
 // Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
-	of := entity.Subject{Kind: KindEntry, ID: bundle + "/" + id, Action: entity.ActionDelete}
+	of := entity.Subject{Kind: KindEntry, ID: s.feed.Part(bundle, id), Action: entity.ActionDelete}
 	if s.feed.Wanted(ctx, of) {
 		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteEntry(ctx, bundle, id) })
 	}

@@ -142,6 +142,14 @@ func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
 	return c != nil && !recordingIn(ctx).has(Key{Kind: of.Kind, ID: of.ID})
 }
 
+// Part returns the id of a part of an entity in changes, "" if nobody listens.
+func (c *Changes) Part(of, part string) string {
+	if c == nil {
+		return ""
+	}
+	return of + "/" + part
+}
+
 // Was tells the Record that runs in ctx what the entity of its Subject is before the write, as
 // TellsBefore has promised.
 func (c *Changes) Was(ctx context.Context, row any) {

@@ -239,7 +239,7 @@ func (s *Service) Memberships(ctx context.Context, username string, q paging.Que
 // Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is
 // none.
 func (s *Service) PutMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
-	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionUpdate}
+	of := entity.Subject{Kind: entity.KindMember, ID: s.feed.Part(teamID, username), Action: entity.ActionUpdate}
 	if s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Membership, error) {
 			return s.PutMember(ctx, teamID, username, role)
@@ -274,7 +274,7 @@ func (s *Service) PutMember(ctx context.Context, teamID, username string, role a
 // DeleteMember removes a user from a team. It needs a superuser or an admin of the team. Errors:
 // errs.Forbidden; errs.NotFound for the team, or when the user is not in it.
 func (s *Service) DeleteMember(ctx context.Context, teamID, username string) error {
-	of := entity.Subject{Kind: entity.KindMember, ID: teamID + "/" + username, Action: entity.ActionDelete}
+	of := entity.Subject{Kind: entity.KindMember, ID: s.feed.Part(teamID, username), Action: entity.ActionDelete}
 	if s.feed.Wanted(ctx, of) {
 		return s.feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteMember(ctx, teamID, username) })
 	}

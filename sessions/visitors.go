@@ -176,7 +176,7 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 func (s *Service) insertToken(ctx context.Context, tenant string, kind entity.Kind, t Token) error {
 	change := entity.Subject{Kind: kind, ID: t.ID, Action: entity.ActionCreate}
 	if t.Entity.ID != "" {
-		change.ID = t.Entity.ID + "/" + t.ID
+		change.ID = s.o.Feed.Part(t.Entity.ID, t.ID)
 	}
 	return s.o.Feed.In(ctx, nil, tenant, change, func(ctx context.Context) error {
 		return s.o.Store.InsertToken(ctx, tenant, t)
@@ -334,7 +334,7 @@ func (s *Service) deleteTokenOf(ctx context.Context, of tokensOf, app, id string
 			}
 		}
 		id := strings.ToLower(id)
-		change := entity.Subject{Kind: of.change, ID: app + "/" + id, Action: entity.ActionDelete}
+		change := entity.Subject{Kind: of.change, ID: s.o.Feed.Part(app, id), Action: entity.ActionDelete}
 		return s.o.Feed.In(ctx, nil, a.Tenant, change, func(ctx context.Context) error {
 			return s.o.Store.DeleteEntityToken(ctx, a.Tenant, key, of.tokenType, id)
 		})

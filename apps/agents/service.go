@@ -192,7 +192,7 @@ func (s *Service) Update(ctx context.Context, app, name string, edit func(*Overr
 		return Shown{}, err
 	}
 	err = s.o.Apps.Writing(ctx, app, func(ctx context.Context, app string) error {
-		of := entity.Subject{Kind: Kind, ID: app + "/" + name, Action: entity.ActionUpdate}
+		of := entity.Subject{Kind: Kind, ID: s.o.Feed.Part(app, name), Action: entity.ActionUpdate}
 		return s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) (err error) {
 			v, err = s.override(ctx, a.Tenant, app, name, edit)
 			return err

@@ -90,7 +90,7 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	}); err != nil {
 		return Event{}, err
 	}
-	of := entity.Subject{Kind: KindEvent, ID: app + "/" + e.ID, Action: entity.ActionCreate}
+	of := entity.Subject{Kind: KindEvent, ID: s.o.Feed.Part(app, e.ID), Action: entity.ActionCreate}
 	if !listens {
 		return e, s.o.Feed.In(ctx, nil, a.Tenant, of, func(ctx context.Context) error {
 			return s.store.InsertEvent(ctx, a.Tenant, e)
@@ -271,7 +271,7 @@ func (s *Service) send(
 			return err
 		}
 		for _, m := range all {
-			key := entity.Key{Kind: KindMessage, ID: app + "/" + m.ID}
+			key := entity.Key{Kind: KindMessage, ID: s.o.Feed.Part(app, m.ID)}
 			if err := s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, key); err != nil {
 				return err
 			}
