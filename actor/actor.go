@@ -1,6 +1,12 @@
 // Package actor defines the caller of a service: its user, its tenant and its rights. A context
 // carries it.
 //
+//	ctx = actor.With(ctx, actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{
+//		team: actor.Designer,
+//	}})
+//	a, err := actor.From(ctx) // errs.Unauthenticated for a context without a caller
+//	_, err = actor.Allowed(ctx, actor.Superuser)
+//
 // Every noun imports it and checks the caller before each query. Sessions and hosts make actors.
 package actor
 

@@ -1,6 +1,11 @@
 // Package ai defines the interface to language models that chats, assistants and agents call, and
 // the values that it exchanges.
 //
+//	answer, err := provider.Chat(ctx, ai.Request{Messages: messages}, func(p ai.Part) error {
+//		_, err := io.WriteString(w, p.Text)
+//		return err
+//	})
+//
 // ai/openai implements it for servers with OpenAI's API, and internal/chat runs conversations with
 // tools on it. A host can implement its own Provider, which must pass aitest.TestProvider.
 package ai

@@ -1,6 +1,12 @@
 // Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts
 // include as ${slug}.
 //
+//	_, err := app.AIInstructions.Create(ctx, aiinstr.Instruction{Slug: "tone", Content: "Be brief."})
+//	text, unknown, err := app.AIInstructions.Expand(ctx, "${tone} Answer in German.")
+//	for i, err := range app.AIInstructions.All(ctx) {
+//		…
+//	}
+//
 // httpapi, the root and hosts import it; internal/store/aiinstr stores its rows.
 package aiinstr
 

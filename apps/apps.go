@@ -1,6 +1,12 @@
 // Package apps manages apps: interactive applications made of files, which are changed in drafts,
 // shared, and shown to their viewers.
 //
+//	made, err := app.Apps.Create(ctx, apps.App{Name: "Orders"})
+//	_, err = app.Apps.PutFile(ctx, made.ID, "index.html", "text/html", page)
+//	draft, err := app.Apps.Edit(ctx, made.ID, false)
+//	_, err = app.Apps.PutFile(ctx, draft.ID, "index.html", "text/html", nextPage)
+//	_, err = app.Apps.Commit(ctx, draft.ID, apps.PublishOptions{})
+//
 // httpapi, the root and hosts import it; internal/store/apps stores its rows and libraries the
 // files.
 package apps

@@ -1,6 +1,10 @@
 // Package assistants manages AI assistants: instructions, skills and knowledge, which are edited in
 // drafts and shared.
 //
+//	made, err := app.Assistants.Create(ctx, assistants.Assistant{Name: "Help desk"})
+//	draft, err := app.Assistants.Edit(ctx, made.ID, false)
+//	_, err = app.Assistants.Commit(ctx, draft.ID, false)
+//
 // httpapi, the root and hosts import it; internal/store/assistants stores its rows and libraries
 // the files.
 package assistants

@@ -1,6 +1,13 @@
 // Package bundles manages bundles, which are manifests of content, and exports, imports, restores
 // and deploys archives of content.
 //
+//	made, err := app.Bundles.Create(ctx, bundles.Bundle{Name: "Reports"})
+//	_, err = app.Bundles.CreateEntry(ctx, made.ID, "report", id, nil)
+//	export, err := app.Bundles.Export(ctx, made.ID)
+//	err = export.Write(ctx, file)
+//	…
+//	result, err := app.Bundles.Import(other, file, bundles.ImportOptions{DryRun: true})
+//
 // httpapi, the root and hosts import it; internal/store/bundles stores its rows,
 // internal/transfer/archive defines the file format, and bundles/drivertest checks a host's own
 // kinds and drivers. It reads and writes content of every kind through entity.Transferer.

@@ -1,6 +1,12 @@
 // Package colors manages the palette of a tenant: named colors that every session may read and
 // designers may write.
 //
+//	red, err := app.Colors.Put(ctx, "red", "#ff0000")
+//	for color, err := range app.Colors.All(ctx) {
+//		…
+//	}
+//	err = app.Colors.Delete(ctx, "red")
+//
 // httpapi, the root and hosts import it; internal/store/colors stores its rows.
 package colors
 

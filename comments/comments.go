@@ -1,6 +1,11 @@
 // Package comments manages comments on entities, with replies of any depth and mentions of users,
 // and the activities, feeds and notifications that result from them.
 //
+//	made, err := app.Comments.Create(ctx, "report", id, "Look at this, @jo")
+//	_, err = app.Comments.Reply(ctx, made.ID, "I did.")
+//	page, err := app.Comments.List(ctx, "report", id, paging.Query{Limit: 20})
+//	n, err := app.Comments.Unread(ctx)
+//
 // httpapi, the root and hosts import it; internal/store/comments stores its rows.
 package comments
 

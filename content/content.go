@@ -1,6 +1,13 @@
 // Package content manages the built-in kinds of content that have no package of their own, such as
 // reports, datasets and libraries with their files. They share one table.
 //
+//	made, err := app.Content.Create(ctx, content.Entity{Kind: content.Dataset, Name: "Sales"})
+//	_, err = app.Content.Update(ctx, content.Dataset, made.ID, func(e *content.Entity) error {
+//		e.Name = "Sales of 2026"
+//		return nil
+//	})
+//	err = app.Content.Delete(ctx, content.Dataset, made.ID)
+//
 // httpapi, the root and hosts import it; internal/store/content stores its rows.
 package content
 

@@ -1,6 +1,10 @@
 // Package domains manages the authentication domains of a tenant: where its people log in, and the
 // directories that its users and teams come from. A Driver implements one type of domain.
 //
+//	results, err := app.Domains.ScanDomain(ctx, "staff", domains.ScanOptions{DryRun: true})
+//	state, err := app.Domains.ScanState(ctx, "staff")
+//	next, err := app.Domains.NextScan(ctx, "staff")
+//
 // httpapi, the root, drivers and hosts import it; internal/store/domains stores its rows. It passes
 // people who log in to principals, and the content of directories to internal/directory/dirsync,
 // which store them as users and teams.

@@ -1,5 +1,9 @@
 // Package errs defines the errors of tenantcontent: a code for programs and a sentence for people.
 //
+//	err := errs.New(errs.Invalid, "color must be #rgb or #rrggbb, not %q", text)
+//	errs.CodeOf(err)    // errs.Invalid
+//	errs.MessageOf(err) // the sentence, also of an error that wraps it
+//
 // Every package may import it; it imports no other package of the module. The cause that an error
 // wraps is only for the log: only MessageOf may be shown to callers.
 package errs

@@ -1,6 +1,10 @@
 // Package files stores files until they expire. A file is a row with its name, type, owner and
 // expiry, and a blob with its bytes.
 //
+//	file, err := app.Uploads.Create(ctx, "sales.csv", "text/csv", r)
+//	file, bytes, err := app.Uploads.Open(ctx, file.ID)
+//	err = app.Uploads.Delete(ctx, file.ID)
+//
 // Uploads are what users staged for another request, Downloads what was made for a user. httpapi,
 // the root and hosts import it; internal/store/files stores the rows and a blobs.Store the bytes.
 package files

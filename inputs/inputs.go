@@ -1,6 +1,9 @@
 // Package inputs has the two read-only catalogs of the input builder: the editor components that a
 // client can show, and the editors suggested for each type of value.
 //
+//	editors, err := app.Inputs.Editors(ctx)
+//	templates, err := app.Inputs.Templates(ctx)
+//
 // The catalogs are part of the program and the same for every tenant, so the package has no store.
 // httpapi serves them, and the root or a host builds them with New. It imports only actor and errs.
 package inputs

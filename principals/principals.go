@@ -1,6 +1,10 @@
 // Package principals manages the users and teams of a tenant, their memberships and passwords, and
 // the one id space over users and teams. It is one package because these refer to each other.
 //
+//	_, err := app.Principals.CreateUser(ctx, principals.User{Username: "jo"}, "a long password")
+//	team, err := app.Principals.CreateTeam(ctx, principals.Team{Name: "Sales"})
+//	moved, err := app.Principals.Reassign(ctx, "jo", team.ID)
+//
 // sessions, httpapi, the root, cmd and hosts import it; internal/store/principals stores its rows.
 package principals
 

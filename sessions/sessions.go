@@ -1,6 +1,12 @@
 // Package sessions logs users in and out, manages API tokens, and authenticates requests: it turns
 // credentials into an actor.
 //
+//	login, err := app.Sessions.Login(ctx, "acme", "local", "jo", password)
+//	a, err := app.Sessions.Authenticate(ctx, credential, address)
+//	ctx = actor.With(ctx, a)
+//	token, credential, err := app.Sessions.CreateToken(ctx, sessions.NewToken{ReadOnly: true})
+//	err = app.Sessions.DeleteToken(ctx, token.ID)
+//
 // httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a
 // hash, so that its rows are no credentials. What a provider of single sign-on wants to see again
 // at a logout is sealed.

@@ -1,6 +1,11 @@
 // Package tenants manages the tenants: their names and settings, and a check that their secrets can
 // be read.
 //
+//	tenant, err := app.Tenants.Update(ctx, func(t *tenants.Tenant) error {
+//		t.Name = "Acme Ltd."
+//		return nil
+//	})
+//
 // httpapi, the root, cmd and hosts import it; internal/store/tenants stores its rows.
 package tenants
 

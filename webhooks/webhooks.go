@@ -2,6 +2,9 @@
 // webhooks. It checks the tokens of the calls, runs the handlers as the owners of the apps, and
 // records every call.
 //
+//	listing, err := app.Webhooks.Invocations(ctx, id, webhooks.Filter{})
+//	call, err := app.Webhooks.Replay(ctx, id, listing.Recent[0].ID)
+//
 // httpapi, the root and hosts import it; internal/store/webhooks stores what it records, and
 // internal/handlers/signatures checks what senders sign.
 package webhooks

@@ -1,6 +1,10 @@
 // Package agents runs the agents of apps: language models that events, schedules and people start,
 // and that work with the tools of their app.
 //
+//	run, err := app.Agents.Trigger(ctx, id, "triage", json.RawMessage(`{"order": 7}`))
+//	run, steps, err := app.Agents.Run(ctx, id, "triage", run.ID)
+//	_, _, err = app.Agents.Cancel(ctx, id, "triage", run.ID)
+//
 // A run is a job of the queue. Each answer of the model and each call of a tool is stored as a step
 // when it happens, so that a run whose node dies goes on elsewhere from what is stored. httpapi,
 // the root and hosts import it; internal/store/agents stores its rows.

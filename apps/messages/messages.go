@@ -1,6 +1,10 @@
 // Package messages keeps what the handlers of apps emit and send: events, notifications to users
 // and e-mails, as rows that a queue carries out.
 //
+//	_, err := app.Messages.Emit(ctx, id, "order", json.RawMessage(`{"item": "chair"}`))
+//	_, err = app.Messages.Notify(ctx, id, []string{"jo"}, messages.Notification{Title: "An order"})
+//	page, err := app.Messages.Events(ctx, id, messages.Filter{}, paging.Query{})
+//
 // httpapi, the root and hosts import it; internal/store/messages stores its rows.
 package messages
 

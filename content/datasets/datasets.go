@@ -1,6 +1,11 @@
 // Package datasets reads the rows of datasets: those in the data of the ready kind, and those that
 // a host's Source answers.
 //
+//	rows, err := app.Datasets.Rows(ctx, id, datasets.Query{
+//		Filter: json.RawMessage(`{"city": "Bonn"}`), Sort: "-total", Limit: 10,
+//	})
+//	n, err := app.Datasets.Count(ctx, id, nil)
+//
 // content checks datasets with it before it stores them; httpapi, the root and hosts import it.
 package datasets
 
