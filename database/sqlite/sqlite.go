@@ -28,7 +28,9 @@ import (
 )
 
 // Open opens the database in a file, which is made with its folder when missing, readable by its
-// owner alone. It reads in parallel and queues writers.
+// owner alone. It reads in parallel and queues writers. A query outside a transaction only reads:
+// INSERT … RETURNING needs a transaction, which bun's insert of a row with an empty primary key
+// uses, too.
 //
 // It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a
 // path that cannot be opened; errs.Unavailable for a file that is damaged (see Check);

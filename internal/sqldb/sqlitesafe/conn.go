@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // conn is one connection of the pool: a reader, and the writer while a transaction has it.
@@ -77,7 +80,14 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if err != nil {
 		return nil, err
 	}
-	return r.QueryContext(ctx, query, args)
+	rows, err := r.QueryContext(ctx, query, args)
+	if primaryCode(err) == sqlite3.SQLITE_READONLY {
+		err = fmt.Errorf(
+			"a query outside a transaction only reads on SQLite: begin one for a statement that writes and returns "+
+				"rows, such as INSERT … RETURNING, or use Exec: %w", err,
+		)
+	}
+	return rows, err
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
