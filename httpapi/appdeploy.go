@@ -121,7 +121,7 @@ func (a appDeployRoutes) deployApp(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	defer leave()
-	return appRoutes{a.api}.shownApp(a.Apps.Deploy(r.Context(), r.Param("id"), apps.PublishOptions{Strict: strict}))
+	return appRoutes(a).shownApp(a.Apps.Deploy(r.Context(), r.Param("id"), apps.PublishOptions{Strict: strict}))
 }
 
 // strictInput are the options of _deploy and _migrate.
@@ -239,5 +239,5 @@ func (a appDeployRoutes) getAppCall(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(webhookRoutes{a.api}.invocation(v))
+	return rest.OK(webhookRoutes(a).invocation(v))
 }

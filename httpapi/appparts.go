@@ -156,7 +156,7 @@ func (a appPartRoutes) putAppVariable(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return appRoutes{a.api}.shownApp(a.Apps.PutVariable(r.Context(), r.Param("id"), r.Param("key"), value))
+	return appRoutes(a).shownApp(a.Apps.PutVariable(r.Context(), r.Param("id"), r.Param("key"), value))
 }
 
 // deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.

@@ -123,7 +123,7 @@ func (a appUserRoutes) listRecentApps(r *rest.Request) (rest.Reply, error) {
 	}
 	rows := make([]appRow, len(recent))
 	for i, v := range recent {
-		rows[i] = appRoutes{a.api}.appRow(v)
+		rows[i] = appRoutes(a).appRow(v)
 	}
 	return rest.OK(rows)
 }

@@ -342,7 +342,7 @@ func (a archiveRoutes) manifest(r *rest.Request, in manifestInput) (bundles.Mani
 				delete(members, name)
 			}
 		}
-		e, more, err := bundleRoutes{a.api}.entryInput(r, members, path)
+		e, more, err := bundleRoutes(a).entryInput(r, members, path)
 		if err != nil {
 			return m, err
 		}
@@ -416,7 +416,7 @@ func (a archiveRoutes) restoreFile(r *rest.Request) (rest.Reply, error) {
 	}
 	var id string
 	in.UploadID.Apply(&id)
-	file, err := fileRoutes{a.api}.staged(r.Context(), id)
+	file, err := fileRoutes(a).staged(r.Context(), id)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -103,7 +103,7 @@ func (a avatarRoutes) putAvatar(r *rest.Request) (rest.Reply, error) {
 	}
 	defer leave()
 	u, err := a.Principals.PutPicture(r.Context(), r.Param("username"), bytes.NewReader(picture))
-	answer, err := userRoutes{a.api}.userReply(r)(u, err)
+	answer, err := userRoutes(a).userReply(r)(u, err)
 	if err == nil {
 		answer.Header = map[string]string{"Etag": rest.FileTag(u.PictureVersion())}
 	}

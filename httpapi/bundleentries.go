@@ -107,22 +107,22 @@ func (a bundleRoutes) found(who actor.Actor, ref entity.Ref, seen seenEntities) 
 		if !ok {
 			return nil
 		}
-		links, may = assistantRoutes{a.api}.assistantLinks(v), assistantPermissionsBody(v.Permissions)
+		links, may = assistantRoutes(a).assistantLinks(v), assistantPermissionsBody(v.Permissions)
 	case apps.Kind:
 		v, ok := seen.apps[ref.ID]
 		if !ok {
 			return nil
 		}
-		links, may = appRoutes{a.api}.appLinks(v, true), appPermissionsBody(v.Permissions)
+		links, may = appRoutes(a).appLinks(v, true), appPermissionsBody(v.Permissions)
 	case principals.KindUser:
 		u := principals.User{Tenant: who.Tenant, Username: ref.ID}
 		if !ref.External {
 			u.Domain = principals.Local
 		}
 		allowed := principals.UserPermissionsOf(who, u)
-		links, may = userRoutes{a.api}.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
+		links, may = userRoutes(a).userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
 	case principals.KindTeam:
-		links, may = teamRoutes{a.api}.teamLinks(ref.ID), teamPermissionsBody(principals.TeamPermissionsOf(
+		links, may = teamRoutes(a).teamLinks(ref.ID), teamPermissionsBody(principals.TeamPermissionsOf(
 			who, principals.Team{Tenant: who.Tenant, ID: ref.ID},
 		))
 	default:

@@ -258,7 +258,7 @@ func (a colorRoutes) exportColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Created(a.href("downloads", d.ID), fileRoutes{a.api}.download(d))
+	return rest.Created(a.href("downloads", d.ID), fileRoutes(a).download(d))
 }
 
 // attachment is 200 with a file that is made while it is sent.
@@ -280,7 +280,7 @@ func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	file, err := fileRoutes{a.api}.staged(r.Context(), in.UploadID)
+	file, err := fileRoutes(a).staged(r.Context(), in.UploadID)
 	if err != nil {
 		return rest.Reply{}, err
 	}

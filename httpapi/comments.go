@@ -251,7 +251,7 @@ func (a commentRoutes) authors(ctx context.Context, all ...comments.Comment) (ma
 	}
 	encoded := make(map[string]json.RawMessage, len(users))
 	for name, u := range users {
-		if encoded[name], err = (userRoutes{a.api}).user(who, u).MarshalJSON(); err != nil {
+		if encoded[name], err = userRoutes(a).user(who, u).MarshalJSON(); err != nil {
 			return nil, err
 		}
 	}

@@ -142,7 +142,7 @@ const unsavedDomain = "DOMAIN"
 
 func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, error) {
 	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
-		return loginFlow{a.api}.endpoints(tenant, cmp.Or(domain, unsavedDomain))
+		return loginFlow(a).endpoints(tenant, cmp.Or(domain, unsavedDomain))
 	})
 	if err != nil {
 		return rest.Reply{}, err

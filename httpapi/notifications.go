@@ -98,7 +98,7 @@ func (n notificationBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a notificationRoutes) notification(n comments.Notification) hal.Resource {
-	links := commentRoutes{a.api}.about(n.Entity, n.CommentID).With(
+	links := commentRoutes(a).about(n.Entity, n.CommentID).With(
 		"self", a.href("notifications", n.ID),
 	).With("inf:notifications", a.href("notifications"))
 	return hal.Resource{Links: links, Value: notificationBody(n), Row: n}

@@ -135,7 +135,7 @@ func (a loginFlow) loggedIn(l sessions.Login) rest.Reply {
 			ExpiresAt hal.Time     `json:"expiresAt"`
 			Tenant    string       `json:"tenant"`
 			User      hal.Resource `json:"user"`
-		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, userRoutes{a.api}.user(self, l.User)},
+		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, userRoutes(a).user(self, l.User)},
 	}
 }
 

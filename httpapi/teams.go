@@ -253,7 +253,7 @@ func (a teamRoutes) putTeam(r *rest.Request) (rest.Reply, error) {
 // deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo
 // says who gets it.
 func (a teamRoutes) deleteTeam(r *rest.Request) (rest.Reply, error) {
-	return principalRoutes{a.api}.deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
+	return principalRoutes(a).deletePrincipal(r, r.Param("id"), a.Principals.DeleteTeam)
 }
 
 // deletePrincipalInput names the new owner of what a deleted principal owns.

@@ -390,7 +390,7 @@ func (a userRoutes) putViewedFeed(r *rest.Request) (rest.Reply, error) {
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no
 // reassignTo says who gets it, or is the last superuser.
 func (a userRoutes) deleteUser(r *rest.Request) (rest.Reply, error) {
-	return principalRoutes{a.api}.deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
+	return principalRoutes(a).deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
 }
 
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200

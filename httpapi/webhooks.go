@@ -371,14 +371,14 @@ func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	creator, err := tokenRoutes{a.api}.tokenCreator(r)
+	creator, err := tokenRoutes(a).tokenCreator(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	links := a.webhookTokenLinks(t)
 	return rest.Created(links["self"].Href, hal.Resource{
 		Links: links, Value: newToken{tokenBody: newTokenBody(r.Who, t), Key: key, Resource: &app.Name, User: creator},
-		Embedded: hal.Embedded{"inf:app": appRoutes{a.api}.app(app, true)},
+		Embedded: hal.Embedded{"inf:app": appRoutes(a).app(app, true)},
 	})
 }
 

@@ -157,13 +157,13 @@ type DeleteOptions struct {
 // their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its
 // deploys, so that a tenant which is made with its id later has no right of it.
 // Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported; those of
-// CheckDelete.
+// CheckDelete for a tenant that is neither the rest of a deletion nor of an import.
 func (u Unchecked) Delete(ctx context.Context, id string, o DeleteOptions) error {
 	if !ValidID(id) {
 		return errs.New(errs.NotFound, "Tenant %q not found.", id)
 	}
 	why, at, err := u.s.store.Hidden(ctx, id)
-	if err == nil && !o.Leave {
+	if err == nil && why == "" && !o.Leave {
 		err = u.CheckDelete(ctx, id)
 	}
 	if err != nil {

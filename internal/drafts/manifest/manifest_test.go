@@ -86,7 +86,7 @@ func TestRead(t *testing.T) {
 // TestDocumentedExample: the example of docs/manifest.md is a manifest, and has every member.
 func TestDocumentedExample(t *testing.T) {
 	is := is.New(t)
-	doc, err := os.ReadFile("../../docs/manifest.md")
+	doc, err := os.ReadFile("../../../docs/manifest.md")
 	is.NoErr(err)
 	_, example, _ := strings.Cut(string(doc), "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
