@@ -43,14 +43,14 @@ type Config struct {
 	// commas. The first encrypts, all decrypt. NewSecretKey makes one. Without it what was
 	// encrypted is lost.
 	SecretKey string
-	// SecretKeyFile holds the keys instead. It is made, with a new key and for its owner alone,
-	// when it is missing.
+	// SecretKeyFile holds the keys instead. It is made, with a new key and readable by its owner
+	// only, when it is missing.
 	SecretKeyFile string
 
 	// BaseURL starts every link, such as https://content.example.com; default
 	// http://127.0.0.1:8080. With a path, such as https://example.com/content, the App is mounted
 	// there: it serves requests below the path, and also those from which a proxy or
-	// http.StripPrefix has taken it away. Cookies are for the path alone.
+	// http.StripPrefix has taken it away. Cookies are valid below the path only.
 	BaseURL string
 	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com:
 	// there its pages have a history, cookies and a storage. Requests for these hosts must come to
@@ -67,7 +67,8 @@ type Config struct {
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
 	// Authenticate returns the caller of a request, in place of sessions and API tokens. A caller
-	// who creates content must be a user of the tenant (App.Principals.CreateUser), who owns it.
+	// who creates content must be a user of the tenant (App.Principals.CreateUser), and owns the
+	// content.
 	// Errors: errs.Unauthenticated. The routes that log in (/api/login/…, with a password or at a
 	// provider) do not exist then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
@@ -80,8 +81,8 @@ type Config struct {
 	// App.Sessions has authenticated can view apps beside Authenticate.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies that requests come through. From them, and
-	// from nobody else, the header X-Forwarded-For, or Forwarded where there is no such header, is
-	// read from the right up to the first address that is not in these networks: that is the
+	// from nobody else, the header X-Forwarded-For, or Forwarded in requests without that header,
+	// is read from the right up to the first address that is not in these networks: that is the
 	// client's, in the log, for the locks of logins and for API tokens of a range of addresses.
 	// Each proxy must add to the header that is read. Default: none, the client's address is the
 	// connection's.
@@ -91,7 +92,7 @@ type Config struct {
 	KeepLogins bool
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of
 	// its kind, whose plain routes are gone then. App.Principals.Reassign moves them as it moves
-	// reports. Their Hooks run behind those of the ready packages' kinds and before those of the
+	// reports. Their Hooks run after those of the ready packages' kinds and before those of the
 	// packages.
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces
@@ -113,7 +114,7 @@ type Config struct {
 	DenyNetworks []netip.Prefix
 	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations:
 	// sqlite.OpenWorkspaces and postgres.OpenWorkspaces open one. The host closes it when the App
-	// is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
+	// is not used any more. Without it such SQL fails with errs.Unavailable.
 	Workspaces Workspaces
 	// AI runs language models: openai.New makes one for servers with OpenAI's API. Without it what
 	// needs a model is refused with errs.Unavailable.
@@ -125,7 +126,7 @@ type Config struct {
 	// Mail sends the e-mails of apps: package apps/messages/smtp has one for mail servers. Without
 	// it they stay pending.
 	Mail messages.Sender
-	// Queue is how much of the work behind answers this node does. Its zero value does all that
+	// Queue is how much of the background work this node does. Its zero value does all that
 	// comes; App.Run does it.
 	Queue Node
 	// Workers do jobs of the host's own kinds, which App.Queue puts.
@@ -169,7 +170,7 @@ type Config struct {
 	// MiB.
 	MaxAppFile int64
 	// MaxArchive is the most bytes of an archive as it is sent, packed, in the body of an import or
-	// restore; default 4 GiB. No larger one is made: a restore or deploy whose automatic archive
+	// restore; default 4 GiB. Larger ones are not made: a restore or deploy whose automatic archive
 	// could not be sent in again does nothing.
 	MaxArchive int64
 	// ArchiveLimits bound what an archive has when it is unpacked: members, bytes, the bytes of one
@@ -178,7 +179,7 @@ type Config struct {
 	ArchiveLimits bundles.Limits
 	// MaxImportTime is the longest that the transaction of an import, restore or deploy into one
 	// tenant takes; default 2 minutes. One that takes longer changes nothing and fails. On SQLite
-	// nobody else writes meanwhile: other requests that write are refused after 3 seconds, and
+	// the others cannot write meanwhile: requests that write are refused after 3 seconds, and
 	// log-ins, reads and dry runs go on. On PostgreSQL others of the tenant wait who change the
 	// same rows.
 	MaxImportTime time.Duration

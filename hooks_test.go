@@ -476,7 +476,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 			t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true},
 		),
 			principals.User{Username: "jo", Enabled: true}, password)
-		is.NoErr(err) // the old names are free, and nothing is behind them
+		is.NoErr(err) // the old names are free, and no row has them
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
 		_, err = app.Uploads.Get(ctx, jo.upload)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -577,7 +577,7 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "jo")
 		_, err = app.Content.Get(as(t.Context(), "acme"), "report", mia.draft.ID)
-		is.Equal(errs.CodeOf(err), errs.NotFound) // drafts end with who began them
+		is.Equal(errs.CodeOf(err), errs.NotFound) // drafts end with the users that began them
 	})
 }
 
@@ -638,7 +638,7 @@ func BenchmarkManyOfADomain(b *testing.B) {
 	}
 }
 
-// TestDeletedUserLeavesNoFiles: the files of a deleted user are nobody's at once, also when a user
+// TestDeletedUserLeavesNoFiles: the files of a deleted user have no owner at once, also when a user
 // of the same name is made, and are swept.
 func TestDeletedUserLeavesNoFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
@@ -698,7 +698,7 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 }
 
 // TestCommentsOfDeletedUserHaveNoAuthor: the comments of a user stay when the user is deleted, on
-// its own, with the content reassigned or by a restore, but whoever gets the name then is not their
+// its own, with the content reassigned or by a restore, but a later user of the name is not their
 // author.
 func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 	for name, remove := range map[string]func(ctx context.Context, app *tenantcontent.App) error{
@@ -900,7 +900,7 @@ func TestTransactionSeesItsChanges(t *testing.T) {
 	})
 }
 
-// TestOutsideTransactions: dry runs and requests are no part of a transaction of the host.
+// TestOutsideTransactions: dry runs and requests are not part of a transaction of the host.
 func TestOutsideTransactions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		h := host{I: is.New(t), db: open(t)}

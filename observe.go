@@ -46,7 +46,7 @@ func verb(query string) string {
 	return strings.ToUpper(query[:end])
 }
 
-// observed returns a Provider that tells an Observer of calls.
+// observed returns a Provider that notifies an Observer of calls.
 func observed(p ai.Provider, to entity.Observer) ai.Provider {
 	return chat.Around(p, func(ctx context.Context, r chat.Request, do func() error) error {
 		start := time.Now()

@@ -215,7 +215,7 @@ func TestNegativeLimits(t *testing.T) {
 	is.True(numbers > 25)
 }
 
-// globalKinds belong to nobody and are known to bundles alone.
+// globalKinds have no owner, and only bundles know them.
 var globalKinds = []entity.Kind{colors.Kind}
 
 // hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they

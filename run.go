@@ -20,7 +20,7 @@ import (
 // Run does the background work until ctx ends: it does the jobs of the queue (see Config.Queue),
 // writes log-ins that have waited for others who wrote (on SQLite), the calls of webhooks, the
 // counters of API tokens and the views of apps each second and removes what has expired each
-// minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it
+// minute. A host that does not call it keeps expired rows, which are not shown, and loses what it
 // encrypts beside a Rekey: Run holds the lock that keeps it away (see Lock). It returns nil when
 // ctx ends. It ends by itself, with an error, when the secret key is being changed or was changed
 // while the lock was lost: the host is to stop then.
@@ -38,7 +38,7 @@ func (app *App) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// work is the background work on rows. None keeps the others waiting.
+// work runs the background work on rows. Each part runs in a goroutine of its own.
 func (app *App) work(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { app.sweepEachMinute(ctx) })
@@ -132,7 +132,7 @@ func (app *App) Drain(ctx context.Context) error {
 	return errors.Join(app.handler.Drain(ctx), <-jobs)
 }
 
-// Close ends the children of the program that run scripts. Call it last, behind Drain; scripts that
+// Close ends the children of the program that run scripts. Call it last, after Drain; scripts that
 // still run are stopped. They also end with the program.
 func (app *App) Close() error { return app.endScripts() }
 

@@ -282,7 +282,7 @@ func TestLockIsTakenAgain(t *testing.T) {
 }
 
 // TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is
-// found by an index that begins with the time, whatever the number of tenants. Ready jobs alone are
+// found by an index that begins with the time, whatever the number of tenants. Only ready jobs are
 // read all: an index of theirs would cost every job.
 func TestSweepsAreFoundByIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
@@ -391,7 +391,7 @@ func TestWorkspaces(t *testing.T) {
 		draft, err := app.Apps.Edit(ctx, kept, false)
 		is.NoErr(err)
 		for _, id := range []string{purged, kept, draft.ID, "0192b2a0-0000-7000-8000-000000000009"} {
-			// the last one is no app
+			// the last one is not an app
 			is.Equal(query(id, "CREATE TABLE t (k integer)"), "[]")
 		}
 		is.Equal(files(), 4)
@@ -521,7 +521,7 @@ func TestObserver(t *testing.T) {
 				`,dc=example,dc=org", "bindPassword": "` + canary + `"}`)})
 		is.NoErr(err)
 		_, err = app.Domains.ScanDomain(ctx, d.ID, domains.ScanOptions{})
-		is.True(err != nil) // nobody listens there
+		is.True(err != nil) // the port is closed
 		scans := seen.take(entity.ScanWork)
 		is.Equal(len(scans), 1)
 		is.True(strings.HasPrefix(scans[0], "ours LDAP ") && !strings.Contains(scans[0], "ok"))

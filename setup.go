@@ -51,7 +51,7 @@ func CheckSecretKeyFile(ctx context.Context, c Config) error {
 		return nil
 	}
 	if _, err := os.Stat(c.SecretKeyFile); !errors.Is(err, fs.ErrNotExist) {
-		return nil // Open tells what is wrong with it
+		return nil // Open returns what is wrong with it
 	}
 	pending, err := migrations.Pending(ctx, c.DB)
 	if err != nil || len(pending) > 0 && strings.HasPrefix(pending[0], "0001") {

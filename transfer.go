@@ -245,7 +245,7 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	return moved, nil
 }
 
-// observeTransfer tells the Observer of an export or import of a tenant that ends now.
+// observeTransfer notifies the Observer of an export or import of a tenant that ends now.
 func (app *App) observeTransfer(ctx context.Context, kind string, start time.Time, tenant *string, err *error) {
 	entity.Observe(ctx, app.observer, entity.Observation{
 		Work: entity.ArchiveWork, Tenant: *tenant, Kind: kind, Outcome: entity.Outcome(*err), Start: start,

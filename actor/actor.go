@@ -42,7 +42,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// RoleHint is the end of a refusal for a missing role. It tells people how roles are assigned.
+// RoleHint is the end of a refusal for a missing role. It explains how roles are assigned.
 const RoleHint = "A superuser gives roles, in a team: PUT /api/teams/{id}/members/{username}."
 
 // ParseRole reads a role's name as the API writes it. Errors: errs.Invalid for any other text.

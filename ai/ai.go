@@ -101,8 +101,8 @@ type ToolCall struct {
 	Arguments string // as the model wrote them: usually a JSON object
 }
 
-// Object returns the arguments of a call, {} if there are none. It returns errs.Invalid if they are
-// not a JSON object.
+// Object returns the arguments of a call, or {} if it has no arguments. It returns errs.Invalid if
+// they are not a JSON object.
 func (c ToolCall) Object() (json.RawMessage, error) {
 	text := cmp.Or(strings.TrimSpace(c.Arguments), "{}")
 	var members map[string]json.RawMessage
@@ -168,7 +168,7 @@ func (None) Chat(context.Context, Request, func(Part) error) (Answer, error) {
 	)
 }
 
-// Configured returns the error of None if p is nil or None, else nil.
+// Configured returns the error of None if p is nil or None, and nil otherwise.
 func Configured(p Provider) error {
 	if _, none := p.(None); !none && p != nil {
 		return nil

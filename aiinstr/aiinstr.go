@@ -125,7 +125,7 @@ type Options struct {
 	Store     Store
 	Settings  Settings
 	Directory Directory
-	Feed      *entity.Changes  // nil: nobody listens
+	Feed      *entity.Changes  // nil: changes are not announced
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // default UUIDv7
 }

@@ -38,7 +38,7 @@ type (
 	// Lock tells who edits a draft.
 	Lock = drafts.Lock
 
-	// Manifest is what the manifest of an app says.
+	// Manifest is the manifest of an app.
 	Manifest = manifest.Manifest
 
 	// ManifestAgent is an agent of a manifest.

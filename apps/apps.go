@@ -48,13 +48,13 @@ type App struct {
 	Type   Tier   // an app can become Full and not go back
 	Name   string // 1 to 255 characters, without control characters
 	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts and
-	// deleted apps; nil if there is none
+	// deleted apps; nil means no slug
 	Slug        *string
-	Description *string         // at most 16,384 characters; nil if there is none
+	Description *string         // at most 16,384 characters; nil means no description
 	OwnerID     string          // principal id
 	Defn        json.RawMessage // a JSON object of at most 1 MiB; the values of its member env are masks, see Sealed
-	Sealed      string          // the values of Defn's env, encrypted; "" if there are none. No route shows it
-	// signs the tokens of the app's webhooks, encrypted; "" if there is none. No route shows it
+	Sealed      string          // the values of Defn's env, encrypted, or ""; never sent to clients
+	// signs the tokens of the app's webhooks, encrypted, or ""; never sent to clients
 	WebhookSecret string
 	Settings      json.RawMessage // a JSON object of at most 64 KiB
 	Origin        *string         // "deployed" for an app that came by a deploy; nil for none
@@ -226,7 +226,8 @@ type Options struct {
 	// Licensed reports whether a tenant has a license.
 	Licensed func(ctx context.Context, tenant, license string) (bool, error)
 	// AI runs language models, and CheckAI returns errs.Invalid when AI is off in the caller's
-	// tenant, and errs.Forbidden for a caller without the ai credential. Default: there are none.
+	// tenant, and errs.Forbidden for a caller without the ai credential. Default: language models
+	// are off.
 	AI      ai.Provider
 	CheckAI func(ctx context.Context) error
 	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or
@@ -235,7 +236,7 @@ type Options struct {
 	Agents     Agents // installs agents; nil: there are none
 	Workspaces Workspaces
 	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps;
-	// nil if there are none.
+	// nil means no kinds and no hooks.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.
@@ -246,7 +247,7 @@ type Options struct {
 	// number grows when the Store commits. View and ViewFile look an app up once a second while it
 	// stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
-	Feed    *entity.Changes // nil: nobody listens
+	Feed    *entity.Changes // nil: changes are not announced
 }
 
 // KindFavorite is the kind of favorites in changes. The id of one is that of the app, a slash and

@@ -31,7 +31,7 @@ func (a *App) deployedBy(by actor.Actor) {
 	a.AwaitsOwner = a.AwaitsOwner && !speaks(by, a.Tenant, a.OwnerID)
 }
 
-// caller returns the actor in ctx. If there is none, the program itself calls, and caller returns a
+// caller returns the actor in ctx. Without one, the program itself calls, and caller returns a
 // superuser of the tenant.
 func caller(ctx context.Context, tenant string) actor.Actor {
 	a, err := actor.From(ctx)

@@ -138,7 +138,7 @@ func (s *Service) DeleteDataset(ctx context.Context, id, alias string) error {
 	})
 }
 
-// findDataset returns the index of the binding of an alias, -1 if there is none, and checks the
+// findDataset returns the index of the binding of an alias, or -1, and checks the
 // condition of a write to it.
 func findDataset(ctx context.Context, app App, alias string) (int, error) {
 	at := slices.IndexFunc(app.Datasets, func(d Dataset) bool { return d.Alias == alias })

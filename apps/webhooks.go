@@ -95,7 +95,7 @@ func (s *Service) Writing(ctx context.Context, id string, do func(ctx context.Co
 }
 
 // WebhookSecret returns the secret that signs the tokens of an app's webhooks, and creates it if
-// there is none. The caller must be allowed to change the app. Errors: errs.NotFound;
+// the app has no secret. The caller must be allowed to change the app. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) WebhookSecret(ctx context.Context, id string) (secret []byte, err error) {
 	a, err := actor.From(ctx)
@@ -154,7 +154,7 @@ type Hooked struct {
 }
 
 // Hooked returns an app by id or natural id. It runs one statement, and none for a text that cannot
-// be an id. It returns errs.NotFound if there is no such app, or it is deleted, is a draft, or has
+// be an id. It returns errs.NotFound if the app does not exist, is deleted, is a draft, or has
 // no secret yet.
 func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error) {
 	at, err := u.s.rules.Parse(id)

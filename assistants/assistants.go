@@ -28,7 +28,7 @@ type Assistant struct {
 	ID     string // UUID, lower case; set by Create
 	Name   string // 1 to 255 characters, without control characters
 	// [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per owner except for drafts; nil
-	// if there is none
+	// means no slug
 	Slug         *string
 	Description  *string         // at most 16,384 characters; nil for none
 	Instructions string          // at most 256 KiB; ${slug} refers to an AI instruction
@@ -215,9 +215,9 @@ type Options struct {
 	// for a dataset that the caller cannot read. nil: filters are not checked.
 	CheckFilter func(ctx context.Context, dataset string, filter json.RawMessage) error
 	// Registry has the kinds of datasets and references, and the hooks that are called for deleted
-	// assistants; nil if there are none.
+	// assistants; nil means no kinds and no hooks.
 	Registry *entity.Registry
-	Feed     *entity.Changes // nil: nobody listens
+	Feed     *entity.Changes // nil: changes are not announced
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)

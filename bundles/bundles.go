@@ -91,7 +91,7 @@ func (e Entry) Version() string {
 // again under the same id, name or key stays, with a warning, and so does one of its own that was
 // overwritten. An entity restored from an archive is the same, but not an app that an archive of
 // another tenant brought back, which is not managed. Entities are distinguished by the createdAt of
-// their rows; if the rows of a kind have none, a changed entity is the tenant's own.
+// their rows; in a kind without them, a changed entity is the tenant's own.
 type Deployment struct {
 	entity.Key
 	Fingerprint string // a fingerprint that distinguishes the entity from a later one with its id
@@ -252,7 +252,7 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 
-	Feed     *entity.Changes // nil: nobody listens
+	Feed     *entity.Changes // nil: changes are not announced
 	Observer entity.Observer // is told of each export, import, restore and deploy; nil: nobody is
 }
 

@@ -51,13 +51,13 @@ func (e *Export) Filename() string {
 
 // Write finds everything that the entries need and writes the archive. It writes nothing if whole
 // kinds, as in a backup, have too many entities. It holds no transaction and, while w is slow, no
-// connection, so an export is no snapshot: its entities are found first, then each batch of at most
-// 250 rows is read at one moment, the next one at a later moment. Entities that do not exist when
-// they are searched for are left out, and those that are created later are not exported.
+// connection, so an export is not a snapshot: its entities are found first, then each batch of at
+// most 250 rows is read at one moment, the next one at a later moment. Entities that do not exist
+// when they are searched for are left out, and those that are created later are not exported.
 //
 // Errors: errs.Conflict if an entity that was found is deleted before it is written; errs.Invalid
 // if the archive would exceed the Limits, so that it could not be imported; w's own. After an error
-// the bytes in w are no valid archive, as its end is missing.
+// the bytes in w are not a valid archive, as its end is missing.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	start := time.Now()
 	_, err := e.write(ctx, w)

@@ -117,7 +117,7 @@ func (s *Service) importArchive(
 	})
 }
 
-// importAs imports an archive into a tenant as a plan says that is made in the same transaction.
+// importAs plans and imports an archive into a tenant in one transaction.
 func (s *Service) importAs(
 	ctx context.Context, tenant string, in io.ReadSeeker, o ImportOptions,
 	decide func(context.Context) (*plan, error),

@@ -49,7 +49,7 @@ func (p idsByKind) counts() map[entity.Kind]int {
 	return counts
 }
 
-// empty reports whether there are no entities, perhaps of some kinds.
+// empty reports whether the contents have no entities, or none of some kinds.
 func (p idsByKind) empty() bool {
 	for _, ids := range p {
 		if len(ids) > 0 {

@@ -86,7 +86,7 @@ type Service struct {
 // Options configure a Service. Store is required.
 type Options struct {
 	Store Store
-	Feed  *entity.Changes  // nil: nobody listens
+	Feed  *entity.Changes  // nil: changes are not announced
 	Now   func() time.Time // default time.Now
 }
 

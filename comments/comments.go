@@ -213,7 +213,7 @@ type Options struct {
 	Users    Users
 	// how long activities and notifications are kept; default 400 days, for ever if it is negative
 	KeepFor time.Duration
-	Feed    *entity.Changes  // nil: nobody listens
+	Feed    *entity.Changes  // nil: changes are not announced
 	Now     func() time.Time // default time.Now
 	NewID   func() string    // default UUIDv7
 	// for the rows of what many comments were removed with; nil leaves the rows where they are

@@ -215,7 +215,7 @@ type Options struct {
 	// Registry has all kinds, and the hooks that are called for deleted entities; nil for none.
 	// References to entities of other packages in an entity's data are found by their Lookup.
 	Registry *entity.Registry
-	// Feed is where what is written is announced; nil: nobody listens.
+	// Feed is where what is written is announced; nil: changes are not announced.
 	Feed *entity.Changes
 	// Reserved returns which of some ids are those of libraries that belong to something else, such
 	// as an app: no import brings a library with one of them. nil: none are.

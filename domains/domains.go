@@ -195,7 +195,7 @@ type Options struct {
 	Changes func(tenant string) uint64
 	// Observer is told of each scan; nil: nobody is.
 	Observer entity.Observer
-	Feed     *entity.Changes // nil: nobody listens
+	Feed     *entity.Changes // nil: changes are not announced
 }
 
 // Kind is the kind of domains in changes.

@@ -8,9 +8,9 @@ import (
 )
 
 // CheckUser asks the directory of a domain for the person as whom a user would log in there: one
-// with the username, or with the source id if that is not "". Directories that are no Finder, and
-// other domains, are not asked. Do not call it inside a transaction: a directory may take 15
-// seconds.
+// with the username, or with the source id if that is not "". Directories that do not implement
+// Finder, and other domains, are not asked. Do not call it inside a transaction: a directory may
+// take 15 seconds.
 //
 // Errors: errs.NotFound for the domain; errs.Conflict with the reason if there is no such person,
 // or who is disabled there; errs.Upstream if the directory cannot be asked; errs.Unavailable while

@@ -83,7 +83,7 @@ func (l Lookup) CheckUsable(ctx context.Context, tenant, id string) error {
 }
 
 // CheckEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain
-// who has their e-mail address.
+// with their e-mail address.
 func (l Lookup) CheckEmail(ctx context.Context, tenant, id string) error {
 	named, err := l.of.naming(ctx, tenant, id, func(r rules) bool { return r.AccountsBy == byEmail })
 	if err == nil && named != "" {

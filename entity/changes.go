@@ -46,8 +46,8 @@ type Change struct {
 // ChangePage is one page of the change feed of a tenant.
 type ChangePage struct {
 	Rows []Change
-	// Next is the position to continue from: that of the last row, or the reader's if there are no
-	// rows.
+	// Next is the position to continue from: that of the last row, or the reader's for a page
+	// without rows.
 	Next int64
 	// Reset reports that changes after the position of the reader were removed, or that the
 	// position was never in the feed. The reader has missed changes and must read the entities
@@ -69,7 +69,7 @@ type ChangesOptions struct {
 	Before []func(ctx context.Context, c Change) error
 	// After runs after the commit.
 	After []func(ctx context.Context, c Change)
-	// Keep adds a change to the feed, in the transaction in ctx; nil: there is no feed.
+	// Keep adds a change to the feed, in the transaction in ctx; nil: changes are not kept.
 	Keep func(ctx context.Context, c Change) error
 	// InTx runs fn in one transaction. AfterCommit runs f after the commit of the transaction in
 	// ctx, with a context without a transaction.
@@ -142,7 +142,7 @@ func (c *Changes) Wanted(ctx context.Context, of Subject) bool {
 	return c != nil && !recordingIn(ctx).has(Key{Kind: of.Kind, ID: of.ID})
 }
 
-// Part returns the id of a part of an entity in changes, "" if nobody listens.
+// Part returns the id of a part of an entity in changes, or "" without listeners.
 func (c *Changes) Part(of, part string) string {
 	if c == nil {
 		return ""
@@ -150,7 +150,7 @@ func (c *Changes) Part(of, part string) string {
 	return of + "/" + part
 }
 
-// Was tells the Record that runs in ctx what the entity of its Subject is before the write, as
+// Was passes to the Record that runs in ctx what the entity of its Subject is before the write, as
 // TellsBefore has promised.
 func (c *Changes) Was(ctx context.Context, row any) {
 	if r := recordingIn(ctx); c != nil && r != nil && r.of.TellsBefore {

@@ -49,7 +49,7 @@ type Beginner interface {
 	Begin(ctx context.Context, work Work) context.Context
 }
 
-// Begin tells an Observer that is a Beginner of work that begins. Observe is to follow.
+// Begin notifies an Observer that is a Beginner of work that begins. A call of Observe must follow.
 func Begin(ctx context.Context, to Observer, work Work) context.Context {
 	if b, ok := to.(Beginner); ok {
 		return b.Begin(ctx, work)

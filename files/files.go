@@ -104,7 +104,7 @@ type Options struct {
 	Limit    int64            // bytes of one file; default unlimited
 	Quota    int64            // bytes of all files of a user; default unlimited
 	Lifetime time.Duration    // default 24 h
-	Feed     *entity.Changes  // nil: nobody listens
+	Feed     *entity.Changes  // nil: changes are not announced
 }
 
 // New returns a Service.

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 )
 
-// Nothing is the Beside of a row that all callers see in the same way.
+// Nothing is the Beside of a row that is the same for all callers.
 type Nothing struct{}
 
 // AppendJSON implements Appender.

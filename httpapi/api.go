@@ -142,7 +142,7 @@ type Config struct {
 	Memory Memory
 	// Scripts has what the handlers of apps can call, and which rights an app has for its viewer.
 	Scripts *scripts.Binder
-	// Loopback answers the calls of Scripts; New connects it. nil: there are none.
+	// Loopback answers the calls of Scripts; New connects it. nil: Scripts make no calls.
 	Loopback *Loopback
 	// AI runs language models for chats and suggestions, within bounds of its own: see chat.Places.
 	// Default ai.None.

@@ -21,7 +21,7 @@ type compareInput struct {
 // digests are the SHA-256 of files by path.
 type digests map[string]string
 
-// FillField implements fieldFiller. Its error names the path whose value is no string.
+// FillField implements fieldFiller. Its error names the path whose value is not a string.
 func (d *digests) FillField(_ *jsonfill.Filler, raw json.RawMessage, path string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -57,7 +57,7 @@ type comparisonBody struct {
 // and has in addition (extra), how many are the same (unchanged), the SHA-256 of the app's files
 // that differ or are in addition (digests), the id of the app's draft (draftId) and the most bytes
 // of a file (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what
-// is no SHA-256; 404; 403 for those who may only run the app.
+// is not a SHA-256; 404; 403 for callers who may only run the app.
 func (a appRoutes) compareApp(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Options[compareInput](r)
 	if err != nil {

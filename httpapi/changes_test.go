@@ -105,7 +105,7 @@ func TestWritingRoutesAnnounce(t *testing.T) {
 	})
 }
 
-// canary begins what nobody may find in a change.
+// canary begins what must not be in a change.
 const canary = "canary-"
 
 // TestChangesHaveNoSecrets: neither the changes that are kept nor those that listeners hear of have

@@ -14,7 +14,8 @@ import (
 )
 
 // runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on
-// after it. Errors: errs.Unavailable if too many scripts run; what the handler does wrong is none.
+// after it. Errors: errs.Unavailable if too many scripts run; a fault of the handler is not an
+// error.
 func (a views) runHandler(
 	ctx context.Context, c scripts.Call, route handlers.Route, request handlers.Request,
 ) (handlers.Response, error) {

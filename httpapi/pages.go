@@ -65,8 +65,8 @@ func address(to string) string {
 }
 
 // pageReply replies with a page that has a title and a body. forms are the sources of its policy
-// that its forms may be sent to. With forms, the browser has to say where they come from; without,
-// it tells nobody, as the address of the page may have a credential.
+// that its forms may be sent to. With forms, the browser sends the origin of the page; without, it
+// sends nothing, as the address of the page may have a credential.
 func pageReply(status int, title string, body *markup, forms string) rest.Reply {
 	referrer := "no-referrer"
 	if forms != noForms {

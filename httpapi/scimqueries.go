@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
 
-// scimQuery is what a request for resources asks for, in its query or, below .search, in its body.
+// scimQuery is the query of a request for resources, in its address or, below .search, in its body.
 type scimQuery struct {
 	Attributes         []string `json:"attributes"`
 	ExcludedAttributes []string `json:"excludedAttributes"`

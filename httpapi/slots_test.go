@@ -13,7 +13,7 @@ import (
 )
 
 // TestChecksBeforeSlots: a write whose handler takes its slot is refused for its body while the
-// slots of the tenant are taken, and waits for one when there is nothing against it.
+// slots of the tenant are taken, and waits for one otherwise.
 func TestChecksBeforeSlots(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)

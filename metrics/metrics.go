@@ -58,7 +58,7 @@ type histogram struct {
 	labels func(m *Metrics, s series) []string // values, in the order of the names of the labels
 }
 
-// series is what tells one series of the histograms from another.
+// series identifies one series of the histograms.
 type series struct {
 	work    entity.Work
 	kind    string

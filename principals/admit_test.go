@@ -294,7 +294,7 @@ func TestTryFaults(t *testing.T) {
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
 		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
 			func(ctx context.Context) (identity, error) {
-				// who has moved meanwhile is not counted here
+				// a user that has moved meanwhile is not counted here
 				f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
 				return d.check("jo", "wrong")(ctx)
 			})
@@ -339,7 +339,7 @@ func TestParallelTries(t *testing.T) {
 				for range 10 {
 					refused(t, f.try(t, d, "jo", "wrong"))
 				}
-				return d.check("jo", "right")(ctx) // asked before the lock, answered behind it
+				return d.check("jo", "right")(ctx) // asked before the lock, answered after it
 			})
 		refused(t, err)
 		is.True(f.lockedHere(t, "jo"))

@@ -318,13 +318,13 @@ type Content interface {
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
-// Domains says what domains other than Local allow their users. domains.Lookup implements it.
+// Domains checks what domains other than Local allow their users. domains.Lookup implements it.
 type Domains interface {
 	// CheckKnown returns errs.Invalid if a tenant has no domain with an id. It is called, in the
 	// transaction in ctx, whenever a user or team gets another domain, and by LockDomain.
 	CheckKnown(ctx context.Context, tenant, id string) error
-	// CheckUsable returns an error for people if nobody can log in at a domain, or not as a user of
-	// it. It is called, in the transaction in ctx, when a user is added to another domain, or
+	// CheckUsable returns an error for people if a domain accepts no log-in, or none as one of
+	// its users. It is called, in the transaction in ctx, when a user is added to another domain, or
 	// moves.
 	CheckUsable(ctx context.Context, tenant, id string) error
 	// CheckUser returns an error for people if the directory of a domain does not know the person
@@ -360,11 +360,11 @@ type Options struct {
 	Content Content // default nil: nothing belongs to users and teams
 	// HostKinds are the host's own kinds of content, which Reassign moves, too.
 	HostKinds []entity.Kind
-	Feed      *entity.Changes // nil: nobody listens
+	Feed      *entity.Changes // nil: changes are not announced
 	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil
 	// leaves the rows.
 	Removals Removals
-	// Domains says where users and teams can be from; nil: every domain is known and usable, and
+	// Domains has the domains of users and teams; nil: every domain is known and usable, and
 	// knows its people.
 	Domains Domains
 	Now     func() time.Time // default time.Now

@@ -161,7 +161,7 @@ type Options struct {
 	// memory for up to a second while it stays the same. Default nil: every credential is looked
 	// up.
 	Changes func(tenant string) uint64
-	Feed    *entity.Changes // nil: nobody listens
+	Feed    *entity.Changes // nil: changes are not announced
 }
 
 // Service implements login, logout, sessions and tokens over a Store.

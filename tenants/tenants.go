@@ -226,13 +226,13 @@ type Options struct {
 	// errs.NotFound. Default nil: Update takes every name in DeployFrom.
 	Username func(ctx context.Context, tenant, name string) (string, error)
 	// CheckDelete returns errs.Conflict, with what to do, if a delete would leave something of a
-	// tenant behind, such as SQL databases of apps that are not where those of this server are.
+	// tenant, such as SQL databases of apps that are not where those of this server are.
 	// Default nil: it never does.
 	CheckDelete func(ctx context.Context, tenant string) error
 	// OpenLicenses lets Update change the licenses of a tenant. Default false: only
 	// Unchecked.ChangeLicenses does.
 	OpenLicenses bool
-	Feed         *entity.Changes // nil: nobody listens
+	Feed         *entity.Changes // nil: changes are not announced
 }
 
 // New returns a Service.

@@ -134,8 +134,7 @@ func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 // Any reports whether there is a tenant.
 func (u Unchecked) Any(ctx context.Context) (bool, error) { return u.s.store.Any(ctx) }
 
-// CheckDelete returns errs.Conflict, with what to do, if Delete would leave something of a tenant
-// behind.
+// CheckDelete returns errs.Conflict, with what to do, if Delete would leave something of a tenant.
 func (u Unchecked) CheckDelete(ctx context.Context, id string) error {
 	if u.s.check == nil {
 		return nil
@@ -145,7 +144,7 @@ func (u Unchecked) CheckDelete(ctx context.Context, id string) error {
 
 // DeleteOptions configure a Delete.
 type DeleteOptions struct {
-	// Leave deletes a tenant also if something of it is left behind: see CheckDelete.
+	// Leave deletes a tenant also if something of it remains: see CheckDelete.
 	Leave bool
 	// Progress, unless it is nil, is called with the number of rows of each transaction.
 	Progress func(rows int)
@@ -156,8 +155,8 @@ type DeleteOptions struct {
 // interrupted, it goes on when Delete is called again, or by a sweep later. The other tenants lose
 // their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its
 // deploys, so that a tenant which is made with its id later has no right of it.
-// Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported; those of
-// CheckDelete for a tenant that is neither the rest of a deletion nor of an import.
+// Errors: errs.NotFound for a tenant that does not exist; errs.Conflict if it is being imported;
+// those of CheckDelete for a tenant that is neither the rest of a deletion nor of an import.
 func (u Unchecked) Delete(ctx context.Context, id string, o DeleteOptions) error {
 	if !ValidID(id) {
 		return errs.New(errs.NotFound, "Tenant %q not found.", id)

@@ -38,7 +38,7 @@ type Apps interface {
 	// and errs.Invalid for a draft.
 	CheckWrite(ctx context.Context, id string) (string, error)
 	// Writing calls do with the id of an app that the caller may change, in a transaction in which
-	// nobody else changes it. Errors: as CheckWrite, and those of do.
+	// the others do not change it. Errors: as CheckWrite, and those of do.
 	Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
 
@@ -73,7 +73,7 @@ type Options struct {
 	// Bind sets what a tool can call, and returns what ends that. ctx has the actor that the tool
 	// runs as.
 	Bind func(ctx context.Context, in *Invocation, t ToolCall) (end func(), err error)
-	Feed *entity.Changes // nil: nobody listens
+	Feed *entity.Changes // nil: changes are not announced
 }
 
 // Kind is the kind of agents in changes. The id of one is that of its app, a slash and its name.

@@ -129,7 +129,7 @@ func sentence(err error) string {
 
 // begin returns the run of a job with the lease of the job. A job of a schedule makes its run,
 // unless the agent is disabled or gone, or works on another run of a schedule. It returns the zero
-// Run or errs.NotFound if there is no run to work on.
+// Run or errs.NotFound if the job needs no work.
 func (s *Service) begin(ctx context.Context, j Job) (Run, error) {
 	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.clock.Stamp())
 	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" {

@@ -15,7 +15,7 @@ type Call struct {
 	// MaxDepth that would start something is refused.
 	Depth int
 	// Key identifies the call. A call that is repeated because its outcome is unknown has the same
-	// key, and what was done is not done again. It is "" if there is no key.
+	// key, and what was done is not done again. An empty Key identifies nothing.
 	Key string
 	// Unsent checks notifications and e-mails as always, but neither sends nor stores them.
 	Unsent bool

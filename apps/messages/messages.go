@@ -250,7 +250,7 @@ type Options struct {
 	Queue  Queue
 	Sender Sender // nil: e-mails stay pending
 	Limits Limits
-	Feed   *entity.Changes  // nil: nobody listens
+	Feed   *entity.Changes  // nil: changes are not announced
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 }

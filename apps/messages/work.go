@@ -175,7 +175,7 @@ func (s *Service) start(ctx context.Context, jobs []Job) (n int, err error) {
 	return n, nil
 }
 
-// The limits of the pause of an event while there is no room for its agents. The pause is as long
+// The limits of the pause of an event while its agents have no room. The pause is as long
 // as the event has waited so far. The event is not lost, and emit fails when too many wait.
 const (
 	minBusy = 15 * time.Second

@@ -21,7 +21,7 @@ const handOverTool = "hand_over"
 const maxHandOvers = 3
 
 // handOver returns the tool with which a dispatcher hands over to one of its assistants that the
-// caller may talk to. It returns no tool if there is no such assistant.
+// caller may talk to. Without such an assistant it returns no tool.
 func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([]Tool, error) {
 	if len(c.spoken) > maxHandOvers {
 		return nil, nil

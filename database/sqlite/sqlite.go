@@ -28,7 +28,7 @@ import (
 )
 
 // Open opens the database in a file, which is made with its folder when missing, readable by its
-// owner alone. It reads in parallel and queues writers. A query outside a transaction only reads:
+// owner only. It reads in parallel and queues writers. A query outside a transaction only reads:
 // INSERT … RETURNING needs a transaction, which bun's insert of a row with an empty primary key
 // uses, too.
 //
@@ -72,7 +72,7 @@ func Open(path string) (*bun.DB, error) {
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
 
-// tenantOf returns whose a statement is: the tenant of bunx.For, else that of who calls.
+// tenantOf returns the tenant of a statement: that of bunx.For, or else that of the caller.
 func tenantOf(ctx context.Context) string {
 	if t := bunx.Tenant(ctx); t != "" {
 		return t
@@ -82,7 +82,7 @@ func tenantOf(ctx context.Context) string {
 }
 
 // hurried reports whether somebody waits for the end of a transaction who can try again: a request
-// that is no long one itself. Background work, and imports that wait for each other, have more
+// that is not long itself. Background work, and imports that wait for each other, have more
 // time.
 func hurried(ctx context.Context) bool {
 	return actor.OriginOf(ctx).Request != "" && bunx.WorkOf(ctx) == bunx.Short
@@ -94,7 +94,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// private makes the file and its folder, when missing, for their owner alone.
+// private makes the file and its folder, when missing, readable by their owner only.
 func private(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -29,7 +29,7 @@
 //   - groupName, groupMember: attributes of a group, default cn and member.
 //   - idAttribute: the attribute with the id of a person. OpenWithIDs refuses another one than
 //     before.
-//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name;
+//   - netbiosName, upnSuffixes: of AD, what may precede or follow the sAMAccountName in a name;
 //     the defaults are made of baseDN: CORP and corp.example.com. builtin: of AD, true for accounts
 //     and groups that it has by itself, too.
 //   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an

@@ -89,8 +89,8 @@ func (t *trial) connect(ctx context.Context) *conn {
 }
 
 // reach tries the connection and TLS of a host, and whether a directory is there. Of an address
-// where nothing speaks TLS or LDAP it tells the same, after the same time, whether a connection is
-// refused, closed or answered with something else, or nothing comes: the address may be that of
+// where nothing speaks TLS or LDAP it returns the same, after the same time, whether a connection
+// is refused, closed or answered with something else, or nothing comes: the address may be that of
 // another server in this network, and an administrator here must not learn what is there.
 func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
 	until := time.Now().Add(r.timeout)

@@ -29,7 +29,7 @@ import (
 // Its configuration is {issuer, clientID, clientSecret, scopes, claims, caCert}.
 //
 //   - issuer: the provider's own issuer identifier, with or without a slash at the end: an https
-//     address (http on this machine alone: localhost or a loopback address) without user, query and
+//     address (http for this machine only: localhost or a loopback address) without user, query and
 //     fragment, of at most 1,024 bytes. Its discovery document is below it.
 //   - clientID: the id of this service at the provider, 1 to 1,024 bytes.
 //   - clientSecret: left out or empty for a public client.
@@ -39,7 +39,7 @@ import (
 //     taken from; defaults preferred_username, email, name, zoneinfo, given_name, family_name. An
 //     empty one is not asked for; username must not be empty. A person without that claim is called
 //     by preferred_username, or else by sub. Where it is email, an address that the provider does
-//     not call verified is refused. A name with dots is that of a claim or, if there is none, of
+//     not call verified is refused. A name with dots is that of a claim or, if that is missing, of
 //     the members of one: realm_access.roles.
 //   - claims.groups: the claim with the person's groups: texts, objects with a name, or one text.
 //     Default none: groups are not asked for.

@@ -180,7 +180,7 @@ func (r *realm) explain(err error) string {
 }
 
 // notProvider is what is told of an address that does not answer as a provider. It is the same
-// whatever the answer is, and if there is none: the address may be that of another server in this
+// whatever the answer is, and without an answer: the address may be that of another server in this
 // network, and an administrator here must not learn what is there.
 const notProvider = "no OpenID provider answers there: look at the name, the port and the firewall"
 

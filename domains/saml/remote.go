@@ -209,8 +209,8 @@ func (r *remote) fetch(ctx context.Context) (*provider, error) {
 }
 
 // failed returns the error for metadata that cannot be had. Of a server that answers something
-// else, or nothing, it says the same: the address may be that of another server in this network,
-// and an administrator here must not learn what is there.
+// else, or nothing, the sentence is the same: the address may be that of another server in this
+// network, and an administrator here must not learn what is there.
 func (r *remote) failed(err error) error {
 	why := certs.Explain(err)
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || why == "" || errors.Is(err, errNotMetadata) {

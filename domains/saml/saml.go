@@ -53,7 +53,7 @@ import (
 // idpInitiated, trustEmail, attributes}.
 //
 //   - metadataURL: where the provider's metadata is: an https address without user and password
-//     (http on this machine alone: localhost or a loopback address). It is fetched when somebody
+//     (http for this machine only: localhost or a loopback address). It is fetched when somebody
 //     logs in, and kept as long as it says, for a minute at least and an hour at most; again when a
 //     signature fits no key of it, a minute later at the earliest. While the address does not
 //     answer, what it answered last is used, until its validUntil.
@@ -70,8 +70,8 @@ import (
 //     familyName, groups, id} are taken from, by Name or else by FriendlyName. One that is left out
 //     is found under the names that providers usually send, but groups only where a rule for
 //     logging in is about them. An empty one is not read; username must not be empty, and the
-//     provider must send one value of it. id is for an id that never changes: whoever sets it when
-//     people have logged in already changes who they are.
+//     provider must send one value of it. id is for an id that never changes: people who have
+//     logged in before it is set become others.
 //
 // null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an
 // address (https, or on this machine) for HTTP-Redirect or HTTP-POST and a certificate for signing.

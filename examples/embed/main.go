@@ -154,7 +154,7 @@ func (h *host) veto(ctx context.Context, c entity.Change) error {
 	return err
 }
 
-// changed hears of a change after its commit. The host asks for those of colors.
+// changed is called with each change after its commit. The host uses those of colors.
 func (h *host) changed(_ context.Context, c entity.Change) {
 	if c.Kind == colors.Kind {
 		fmt.Fprintln(h.out, "changed:", c.Actor, c.Action, c.ID)

@@ -31,7 +31,7 @@ func (s stalling) Image(context.Context, ai.ImageRequest) (ai.Image, error) {
 	return ai.Image{ContentType: "image/png"}, nil
 }
 
-// TestPlaces: the places of a user and of a group are limited, also for images. If there is no free
+// TestPlaces: the places of a user and of a group are limited, also for images. Without a free
 // place, a new call is refused, and a call that continues a conversation waits.
 func TestPlaces(t *testing.T) {
 	is := is.New(t)

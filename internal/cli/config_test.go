@@ -400,7 +400,7 @@ func TestAppOriginIsLogged(t *testing.T) {
 	}
 }
 
-// TestModels: without a URL there is no provider. With a URL, the names of models are those of the
+// TestModels: without a URL the provider is nil. With a URL, the names of models are those of the
 // setting.
 func TestModels(t *testing.T) {
 	is := is.New(t)

@@ -27,7 +27,7 @@ type monitoring struct {
 	PprofListen   string `env:"TENANTCONTENT_PPROF_LISTEN" help:"Address of this machine that serves Go's profiles at /debug/pprof/, such as 127.0.0.1:6060 (default: none)." placeholder:"HOST:PORT"`
 }
 
-// observe makes the App of a Config tell the metrics, if they are served.
+// observe makes the metrics the Observer of a Config, if they are served.
 func (m monitoring) observe(lib *tenantcontent.Config) *metrics.Metrics {
 	if m.MetricsListen == "" {
 		return nil

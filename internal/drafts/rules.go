@@ -73,7 +73,7 @@ type Options[T Entity] struct {
 	Directory Directory
 	// Registry has the hooks that are called for removed entities; nil for none.
 	Registry *entity.Registry
-	Feed     *entity.Changes // nil: nobody listens
+	Feed     *entity.Changes // nil: changes are not announced
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id,
 	// or the name as it is; nil: only exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 )
 
-// answer calls the handler and writes its reply. If there is no memory for the large answer to a
+// answer calls the handler and writes its reply. Without memory for the large answer to a
 // read, answer waits for some, with neither memory nor a database connection, and calls the handler
 // again.
 func (e *Engine) answer(w *Response, r *Request) error {

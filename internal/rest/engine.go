@@ -23,16 +23,16 @@ type Config struct {
 	// accepted from pages of this origin.
 	Origin, Mount string
 	// Authenticate returns the caller of a request to a route without a Caller of its own. It
-	// returns errs.Unauthenticated if there is none.
+	// returns errs.Unauthenticated for a request without a caller.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// InTx runs fn in one transaction, which every service called with its context joins.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Failed is called with the errors of requests that are not served. It reports whether the log
-	// tells of the cause already. nil: it does not.
+	// has the cause already. A nil Failed reports false.
 	Failed func(err error) bool
-	// Visible returns an error that is sent in place of a 401, nil for none. nil: there is none.
+	// Visible returns an error to send in place of a 401, or nil. A nil Visible returns nil.
 	Visible func(ctx context.Context) error
-	// Hidden returns the error that requests below /api are refused with, nil for none. nil: none.
+	// Hidden returns the error of all requests below /api, or nil. A nil Hidden returns nil.
 	Hidden func() error
 
 	// New returns the Request of a route that has been called, with its Extra. Default: without.
@@ -44,7 +44,7 @@ type Config struct {
 	// Missing returns the error of an escaped path without a route, nil for the plain 404. nil: all
 	// have that.
 	Missing func(path string) error
-	// Problem returns the answer that tells of a failure. ok is false for the usual one. nil: all
+	// Problem returns the answer to a failure. ok is false for the usual one. nil: all
 	// are usual.
 	Problem func(r *http.Request, status int, message string, err error) (answer Reply, ok bool)
 	// LoggedPath returns the path of a request for the log, without secrets. nil: as it is.
@@ -57,7 +57,7 @@ type Config struct {
 	Heartbeat      time.Duration  // of streams of events while nothing happens; default 15 seconds
 	TrustedProxies []netip.Prefix // see NewTrustedProxies
 	Log            *slog.Logger
-	Observer       entity.Observer // is told of each request; nil: nobody is
+	Observer       entity.Observer // is notified of each request; may be nil
 }
 
 // Engine serves routes: it takes each request through the same stages. The route is found and the

@@ -137,8 +137,8 @@ func TestCallersOfRoutes(t *testing.T) {
 	is.Equal(s.taken(), "")
 }
 
-// TestFailuresOfRoutes: a route tells of a failure, and asks who cannot be authenticated, in its
-// own way.
+// TestFailuresOfRoutes: a route answers a failure, and a caller that cannot be authenticated, in
+// its own way.
 func TestFailuresOfRoutes(t *testing.T) {
 	is, s := is.New(t), stages{}
 	e := newEngine(t, &s, rest.Route{

@@ -153,7 +153,7 @@ func (e *Engine) finish(w *Response, r *http.Request) {
 	)
 }
 
-// observe tells the Observer of a request that has been answered, or whose client is gone.
+// observe notifies the Observer of a request that has been answered, or whose client is gone.
 func (e *Engine) observe(w *Response, r *http.Request, start time.Time) {
 	o := entity.Observation{
 		Work:    entity.RequestWork,

@@ -149,7 +149,7 @@ func (r *Request) addOption(known map[string]reflect.Type, name string, raw json
 	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
 		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
 	}
-	if jsonfill.IsNull(raw) { // which is no value: it would be taken for a false dryRun
+	if jsonfill.IsNull(raw) { // which is not a value: it would be taken for a false dryRun
 		return errs.New(errs.Invalid, "%s must not be null: give it a value, or leave it out", name)
 	}
 	r.options[name] = raw

@@ -19,7 +19,7 @@ type Route struct {
 	Name    string // unique, such as putColor; limits, links and tests name the route by it
 	Summary string
 
-	// Grants labels what its callers can give or get beyond content, for As.Check.
+	// Grants labels the rights beyond content that its callers can grant or get, for As.Check.
 	Grants  Grants
 	Public  bool // needs no credentials
 	Foreign bool // forms of other origins may send to it
@@ -69,7 +69,7 @@ type Route struct {
 	// Resolve spells parameters of the path as the rows do, and reports whether that has changed
 	// one. For a read it is called when nothing was found, which is then tried again.
 	Resolve func(r *Request) (changed bool, err error)
-	// Failed returns the answer that tells of a failure; ok is false for the usual one.
+	// Failed returns the answer to a failure; ok is false for the usual one.
 	Failed func(w *Response, r *http.Request, status int, message string, err error) (answer Reply, ok bool)
 }
 
@@ -348,5 +348,5 @@ func literals(pattern string, shape []string) (out []literal) {
 	return out
 }
 
-// Grants is what a route gives its callers beyond content.
+// Grants is the rights beyond content that callers of a route can grant or get.
 type Grants string

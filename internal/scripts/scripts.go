@@ -32,8 +32,9 @@ type Options struct {
 	Messages   *messages.Service
 	Workspaces *workspaces.Service // nil: apps have no SQL databases
 	// Owner returns the owner of an app, a user or a team, with the rights of now, or
-	// errs.Unauthenticated or errs.NotFound if nobody may act as the owner. An app has no more
-	// tenant-wide rights than this actor, and those of a member without one. nil: there is none.
+	// errs.Unauthenticated or errs.NotFound for an owner that may not act. An app has at most the
+	// tenant-wide rights of this actor, and without an owner those of a member. nil: no app has an
+	// owner.
 	Owner func(ctx context.Context, tenant, principal string) (actor.Actor, error)
 	// Markdown returns a text in Markdown as safe HTML, and Extract the text of a document: see
 	// jsvm.Parts.

@@ -75,7 +75,7 @@ type Options struct {
 	Store    Store
 	Lifetime time.Duration    // how long a person can decide; default DefaultLifetime
 	Poll     time.Duration    // how often a decision is looked for; default DefaultPoll
-	Feed     *entity.Changes  // nil: nobody listens
+	Feed     *entity.Changes  // nil: changes are not announced
 	Now      func() time.Time // default time.Now
 }
 
@@ -101,7 +101,7 @@ func New(o Options) *Service {
 }
 
 // Ask asks a person of the caller's tenant, in a conversation with an assistant, and waits for the
-// decision. show shows the question to the person. who identifies the person, as in Decide. If the
+// decision. show shows the question to the person, whom who identifies, as in Decide. If the
 // person does not decide in time, Ask returns false. If ctx ends first, Ask returns the cause.
 // Errors: errs.Busy if too many questions wait for the person, or in the tenant; those of show.
 func (s *Service) Ask(

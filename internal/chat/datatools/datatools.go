@@ -28,7 +28,7 @@ type Reader interface {
 }
 
 // Tools returns the tools dataset_rows and dataset_count for the datasets with some names, or nil
-// if there are no names.
+// without names.
 func Tools(names []string, read Reader) []chat.Tool {
 	if len(names) == 0 {
 		return nil

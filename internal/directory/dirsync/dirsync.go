@@ -121,7 +121,7 @@ type Options struct {
 	Principals Principals
 	Now        func() time.Time // default time.Now
 	NewID      func() string    // team ids; default UUIDv7
-	Feed       *entity.Changes  // nil: nobody listens
+	Feed       *entity.Changes  // nil: changes are not announced
 }
 
 // New returns a Service.
@@ -156,7 +156,7 @@ var ErrLosses = errors.New("dirsync: too much would be removed")
 
 // Sync updates the users and teams of a domain to the state of its directory, in the transaction in
 // ctx or one of its own. Invalid entries, such as one with the username of another domain's user,
-// are left out with a warning and are no error.
+// are left out with a warning and are not an error.
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain;
 // errs.Conflict, with the cause ErrLosses, if too many would be disabled or removed (plan.losses)

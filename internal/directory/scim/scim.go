@@ -201,7 +201,7 @@ type Options struct {
 	Principals Principals
 	Now        func() time.Time // default time.Now
 	NewID      func() string    // of users and teams; default UUIDv7
-	Feed       *entity.Changes  // nil: nobody listens
+	Feed       *entity.Changes  // nil: changes are not announced
 	Log        *slog.Logger     // receives who was disabled, enabled and deleted (info); default slog.Default
 }
 

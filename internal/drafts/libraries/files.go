@@ -46,7 +46,7 @@ type Options struct {
 	// while it stays the same. Default nil: each time.
 	Changes func(tenant string) uint64
 	// Feed is where files are announced that are written one by one, as Kind with the id of the
-	// library, a slash and their path. nil: nobody listens.
+	// library, a slash and their path. nil: changes are not announced.
 	Feed *entity.Changes
 	Kind entity.Kind
 }

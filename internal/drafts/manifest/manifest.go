@@ -177,7 +177,7 @@ func position(raw []byte, at int) (line, column int) {
 	return bytes.Count(raw[:at], []byte("\n")) + 1, utf8.RuneCount(raw[start:at]) + 1
 }
 
-// load parses the one document of a file; it returns nil if there is none. The result has no
+// load parses the one document of a file; it returns nil for an empty file. The result has no
 // aliases, so it is not larger than the file.
 func (r reader) load(raw []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(

@@ -231,7 +231,7 @@ func ignoreGone(err error) error {
 }
 
 // ready reports whether all transactions that may not note changed rows of the list, because they
-// began before its row was added, have ended. On SQLite there are none.
+// began before its row was added, have ended. SQLite has no such transactions.
 func (x *Indexer) ready(ctx context.Context, l list) (ready bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	if !c.Postgres() {

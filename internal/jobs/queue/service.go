@@ -297,8 +297,8 @@ func (s *Service) Unschedule(ctx context.Context, tenant, kind string, keys ...s
 	return s.store.DeleteSchedules(ctx, tenant, kind, keys)
 }
 
-// Schedules returns schedules of a tenant and kind ordered by key: those with some keys, or all if
-// there are no keys.
+// Schedules returns schedules of a tenant and kind ordered by key: those with some keys, or all
+// without keys.
 func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error) {
 	all, err := s.store.Schedules(ctx, tenant, kind, keys)
 	now := s.stamp()

@@ -108,7 +108,7 @@ func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 	}
 }
 
-// alone does a job of a failed batch separately, unless it was the only one.
+// alone runs a job of a failed batch separately, unless the batch had only that job.
 func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only bool) {
 	if !only && ctx.Err() == nil {
 		_, err = s.transact(ctx, p, []Job{j})

@@ -104,7 +104,7 @@ func (s *Sweeper) exec(ctx context.Context, query string, args ...any) (n int, e
 }
 
 // done returns the time from which a sweep after the last completed one looks for rows, or the zero
-// time if there is none.
+// time before the first sweep.
 func done(ctx context.Context, db *bun.DB, now time.Time) (time.Time, error) {
 	ctx, c := bunx.For(ctx, db, "")
 	var at bunx.Time

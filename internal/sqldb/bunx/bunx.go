@@ -254,8 +254,8 @@ func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) 
 	return int(n), err
 }
 
-// One runs fixed text and scans its only row. It returns errs.NotFound about what if there is no
-// row.
+// One runs fixed text and scans its only row. It returns errs.NotFound about what if
+// the result is empty.
 func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...any) error {
 	return Err(c.Row(ctx, query, args...).Scan(dest...), what)
 }

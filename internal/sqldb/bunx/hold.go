@@ -9,7 +9,7 @@ import (
 // HoldPrincipal protects a user or team, and its id, until the transaction ends. A transaction that
 // renames or deletes it, or reassigns what it owns, waits, and then finds the rows inserted here.
 // Several transactions can hold it at the same time. It must be called before the transaction locks
-// anything else, so that there are no deadlocks. It returns errs.Forbidden if the principal does
+// anything else, so that holders do not deadlock. It returns errs.Forbidden if the principal does
 // not exist: it was deleted, or the host's login knows a person that is not a user.
 func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id = $2`

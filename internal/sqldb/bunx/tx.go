@@ -72,7 +72,7 @@ type LastWrite interface {
 }
 
 // BeforeCommit adds something to the LastWrite with a key, which the transaction in ctx writes last
-// before its commit. fresh makes the LastWrite if there is none with the key. If the write fails,
+// before its commit. fresh makes the first LastWrite with the key. If the write fails,
 // the transaction is rolled back. The write is made at once outside of a transaction and in one of
 // WithTx.
 func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func(LastWrite)) error {

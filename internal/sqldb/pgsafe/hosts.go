@@ -105,7 +105,7 @@ func address(host string, port int) (network, addr string) {
 
 // sessionAttrs is the kind of servers to connect to, as named by libpq. The empty one, for a URL
 // without target_session_attrs, excludes standbys, because their rows may be old. It includes a
-// server with read-only transactions only if there is no other.
+// server with read-only transactions only if all servers are such.
 type sessionAttrs string
 
 const preferStandby sessionAttrs = "prefer-standby"

@@ -199,7 +199,7 @@ func TestFailOverWithoutCut(t *testing.T) {
 	}
 }
 
-// TestReadOnlyServer: a read-only server is used if there is no other one, and is checked again
+// TestReadOnlyServer: a read-only server is used if all servers are such, and is checked again
 // each second.
 func TestReadOnlyServer(t *testing.T) {
 	is, own := is.New(t), ownServer(t)

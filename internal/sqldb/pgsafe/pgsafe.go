@@ -39,7 +39,7 @@
 // are tried in turn, from the one that was connected to last, each within connect_timeout, until
 // target_session_attrs fits one (any, read-write, read-only, primary, standby or prefer-standby;
 // without it it must not be a standby, and one whose transactions are read-only is taken only when
-// there is no other, and for a second). Names: host, port, target_session_attrs, user, password,
+// all servers are such, and for a second). Names: host, port, target_session_attrs, user, password,
 // dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and
 // long_timeout (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey,
 // pool_max_conns (see Open), and sslmode:

@@ -240,7 +240,7 @@ type gone map[string]time.Time
 // user and, as last, the time in microseconds.
 const gonePrefix = "gone/"
 
-// feeds returns the bounds of the feed of a tenant, and which changes in it nobody sees.
+// feeds returns the bounds of the feed of a tenant, and which changes in it are hidden.
 func feeds(ctx context.Context, c bunx.Conn, tenant string) (last, removed int64, hidden gone, err error) {
 	rows, err := c.Rows(ctx, `SELECT feed, last, removed FROM tc_change_feeds WHERE tenant_id = $1`, tenant)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {

@@ -5,7 +5,8 @@
 // survives a crash, and it notes a migration after the transaction that made it. Here all that is
 // missing runs in one transaction, with the notes and under a lock that ends with the connection,
 // so two processes that start at once migrate once, and one that is killed has done nothing and
-// blocks nobody. It also links text/template, with which a linker keeps all methods of a program.
+// does not block others. It also links text/template, with which a linker keeps all methods of a
+// program.
 //
 // Only the root and tests import it.
 package migrations

@@ -21,8 +21,8 @@ import (
 )
 
 // TestRemovedWhileMaking: what a user creates at the moment in which a restore or deploy removes
-// the user is reassigned like the rest. There are no deadlocks, even if one transaction needs what
-// the other one removes.
+// the user is reassigned like the rest. Transactions do not deadlock, even if one transaction needs
+// what the other one removes.
 func TestRemovedWhileMaking(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for name, removal := range map[string]func(*world, *testing.T) (context.Context, func() error){

@@ -76,7 +76,7 @@ func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	return to
 }
 
-// who returns the user of the browser at the server, or "".
+// who returns the username of the browser's session at the server, or "".
 func (c *client) who(t testing.TB, w *world) string {
 	t.Helper()
 	a := c.get(t, w.url+"/api/session")

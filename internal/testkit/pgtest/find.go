@@ -47,7 +47,7 @@ func serverBin() (string, error) {
 }
 
 // Program returns the path of a program of the newest PostgreSQL, such as pg_dump. It returns
-// ErrNoServer if there is no PostgreSQL.
+// ErrNoServer on a machine without PostgreSQL.
 func Program(name string) (string, error) {
 	bin, err := serverBin()
 	return filepath.Join(bin, name), err

@@ -27,7 +27,7 @@ var silent = map[string]string{
 }
 
 // TestServicesAnnounceWhatTheyWrite: a method of a service that writes to its store announces a
-// change, or calls what does. It tells methods apart by their names alone.
+// change, or calls what does. It distinguishes methods by their names only.
 func TestServicesAnnounceWhatTheyWrite(t *testing.T) {
 	writing, found := 0, []string{}
 	all := services(t)

@@ -77,7 +77,7 @@ func (q Query) Grams() []string {
 }
 
 // Lists returns grams with which the texts of a segment are found: every text that contains the
-// text of the Query is in the lists of all these grams. The shortest list is first. If there are no
+// text of the Query is in the lists of all these grams. The shortest list is first. Without
 // grams, any text of the segment may contain it. ok is false if no text does. n is the number of
 // texts of the segment by gram, and texts the number of all its texts.
 func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {

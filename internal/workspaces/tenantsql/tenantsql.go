@@ -75,7 +75,7 @@ func (c *Conn[B]) Close() error {
 	return nil
 }
 
-// Connector returns a connection to a workspace, which it makes if there is none. A driver of which
+// Connector returns a connection to a workspace, and makes a missing workspace. A driver of which
 // it is a part implements the methods of workspaces.Driver that need one connection only.
 type Connector[B Backend] func(ctx context.Context, w workspaces.Workspace) (*Conn[B], error)
 
