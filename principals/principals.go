@@ -323,8 +323,8 @@ type Domains interface {
 	// CheckKnown returns errs.Invalid if a tenant has no domain with an id. It is called, in the
 	// transaction in ctx, whenever a user or team gets another domain, and by LockDomain.
 	CheckKnown(ctx context.Context, tenant, id string) error
-	// CheckUsable returns an error for people if a domain accepts no log-in, or none as one of
-	// its users. It is called, in the transaction in ctx, when a user is added to another domain, or
+	// CheckUsable returns an error for people if a domain accepts no log-in, or none as one of its
+	// users. It is called, in the transaction in ctx, when a user is added to another domain, or
 	// moves.
 	CheckUsable(ctx context.Context, tenant, id string) error
 	// CheckUser returns an error for people if the directory of a domain does not know the person
