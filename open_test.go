@@ -3,6 +3,7 @@ package tenantcontent_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/types"
@@ -373,7 +374,11 @@ func ExampleApp_ServeHTTP() {
 	defer remove()
 	answer := httptest.NewRecorder()
 	app.ServeHTTP(answer, httptest.NewRequest("GET", "/api/colors-list", nil))
-	fmt.Println(answer.Code, answer.Body)
+	var body struct{ Error, Message string }
+	_ = json.Unmarshal(answer.Body.Bytes(), &body)
+	fmt.Println(answer.Code, body.Error)
+	fmt.Println(body.Message)
 	// Output:
-	// 401 {"statusCode":401,"error":"Unauthorized","message":"The session or token is missing, not valid or has expired. Log in first."}
+	// 401 Unauthorized
+	// The session or token is missing, not valid or has expired. Log in first.
 }

@@ -529,7 +529,9 @@ func TestExportLosesNoWorkspace(t *testing.T) {
 		moved, err := beside(func() error { return app.Workspaces().Drop(t.Context(), "mover", []string{emptyApp}) })
 		is.NoErr(err)
 		is.Equal(moved.Workspaces, 1)
-		_, err = beside(func() error { return app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{}) })
+		_, err = beside(func() error {
+			return app.Tenants.Unchecked().Delete(t.Context(), "mover", tenants.DeleteOptions{})
+		})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(errs.MessageOf(err), "the tenant mover was deleted while it was exported")
 	})

@@ -14,7 +14,11 @@ if ! git cat-file -e "$commit^{commit}" 2>/dev/null && ! git fetch -q --depth=1 
 fi
 
 late=$(awk -v r="## $release" 'index($0, r) == 1 { on = 1 } on && /^- /' CHANGELOG.md | { grep -vxFf <(git show "$commit:CHANGELOG.md") || true; })
-[ -z "$late" ] || { printf "apidiff.sh: CHANGELOG.md has entries below %s that its commit does not have; new ones belong below Unreleased:\n%s\n" "$release" "$late" >&2; exit 1; }
+if [ -n "$late" ]; then
+	echo "apidiff.sh: new entries belong below Unreleased; CHANGELOG.md has these below $release:" >&2
+	echo "$late" >&2
+	exit 1
+fi
 
 tool=.tools/apidiff-20260410-$(go env GOVERSION) # built by the Go in use, whose export data it reads
 if [ ! -x "$tool" ]; then

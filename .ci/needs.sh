@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, pgbouncer, slapd, browser, node, cc, cxx, make, promtool, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, pgbouncer, slapd, browser, node, cc, cxx,
+# make, promtool, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -175,5 +176,9 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; pgbouncer: PgBouncer; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; promtool: Prometheus; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; pgbouncer: PgBouncer; \
+slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: \
+g++, make and Python; promtool: Prometheus; samba: Samba's AD DC with samba-tool; ds389: 389 Directory \
+Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: \
+LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
 exit 1

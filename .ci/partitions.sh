@@ -12,5 +12,6 @@ TENANTCONTENT_TEST_SHARED=$(mktemp -d)
 export TENANTCONTENT_TEST_SHARED
 trap 'rm -rf "$TENANTCONTENT_TEST_SHARED"' EXIT
 chmod 1777 "$TENANTCONTENT_TEST_SHARED" # as /tmp: servers of tests run as other users
-go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $(go list -f '{{if eq .Name "bunstore"}}{{.ImportPath}}{{end}}' ./internal/store/...)
+stores=$(go list -f '{{if eq .Name "bunstore"}}{{.ImportPath}}{{end}}' ./internal/store/...)
+go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $stores
 go test -vet=off ${CI:+-count=1} -run '^TestTotalsAreExact$/postgres' ./internal/store/migrations

@@ -28,6 +28,7 @@ chmod 755 "$folder"
 
 failed=()
 export TENANTCONTENT_TEST_REQUIRE=1
+stores=$(go list -f '{{if eq .Name "bunstore"}}{{.ImportPath}}{{end}}' ./internal/store/...)
 for major in "${majors[@]}"; do
 	version=$(newest "$major")
 	[ -n "$version" ] || { echo "postgres.sh: $package has no version $major" >&2 && exit 1; }
@@ -43,7 +44,7 @@ for major in "${majors[@]}"; do
 	mkdir -m 1777 "$TENANTCONTENT_TEST_SHARED" # each process starts from the cluster that the first one makes here
 	chmod 1777 "$TENANTCONTENT_TEST_SHARED"
 	echo "--- $("$PG_BIN/postgres" --version)"
-	go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $(go list -f '{{if eq .Name "bunstore"}}{{.ImportPath}}{{end}}' ./internal/store/...) || failed+=("$version")
+	go test -vet=off ${CI:+-count=1} -run /postgres -skip 'Test\w*(Memory|Size)$' $stores || failed+=("$version")
 	go test -vet=off ${CI:+-count=1} ./internal/sqldb/bunx ./internal/store/migrations || failed+=("$version")
 	go test -vet=off ${CI:+-count=1} -run 'Settings|Hosts|SessionAttrs|ReadOnly|Cancel|Prepared|TLS' ./internal/sqldb/pgsafe || failed+=("$version")
 	rm -rf "$TENANTCONTENT_TEST_SHARED" "${folder:?}/$version"

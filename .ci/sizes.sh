@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# sizes.sh: builds programs outside the module, without a SQL driver, and prints how many modules they link and how large
-# they are, stripped: colors with its store and migrations, the root with colors and comments, and the server, which has
-# everything. It fails where a program is above its goal. BENCHMARKS.md has the figures.
+# sizes.sh: builds programs outside the module, without a SQL driver, and prints how many modules
+# they link and how large they are, stripped: colors with its store and migrations, the root with
+# colors and comments, and the server, which has everything. It fails where a program is above its
+# goal. BENCHMARKS.md has the figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0

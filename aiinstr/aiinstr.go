@@ -1,7 +1,8 @@
 // Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts
 // include as ${slug}.
 //
-//	_, err := app.AIInstructions.Create(ctx, aiinstr.Instruction{Slug: "tone", Content: "Be brief."})
+//	tone := aiinstr.Instruction{Slug: "tone", Content: "Be brief."}
+//	_, err := app.AIInstructions.Create(ctx, tone)
 //	text, unknown, err := app.AIInstructions.Expand(ctx, "${tone} Answer in German.")
 //	for i, err := range app.AIInstructions.All(ctx) {
 //		…

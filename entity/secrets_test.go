@@ -21,11 +21,17 @@ import (
 func TestMaskSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: `{}`, `[]`: `[]`, `7`: `7`, `"password"`: `"password"`, ``: ``, `null`: `null`,
-		`{"password":"x","a":1.50,"b":[1e9,-0]}`:                                              `{"password":"********","a":1.50,"b":[1e9,-0]}`,
-		`{ "API-Key 2" : "x" , "a" : [ {"Client_Secret":"y"} ] }`:                             `{ "API-Key 2" : "********" , "a" : [ {"Client_Secret":"********"} ] }`,
-		`{"token":7,"dbRolePassword":-1.5,"webhookSecret":"a\"b"}`:                            `{"token":"********","dbRolePassword":"********","webhookSecret":"********"}`,
-		`{"credentials":{"a":["}",{}]},"secrets":[1,2],"x":"y"}`:                              `{"credentials":"********","secrets":"********","x":"y"}`,
-		`{"authorizati\u006fn":"x","e\u006ev":{"A":"x"}}`:                                     `{"authorizati\u006fn":"********","e\u006ev":{"A":"********"}}`,
+		`{"password":"x","a":1.50,"b":[1e9,` +
+			`-0]}`: `{"password":"********","a":1.50,"b":[1e9,-0]}`,
+		`{ "API-Key 2" : "x" , "a" : [ {"Client_Secret":"y"} ` +
+			`] }`: `{ "API-Key 2" : "********" , "a" : [ {"Client_Secret":"********"} ] }`,
+		`{"token":7,"dbRolePassword":-1.5,` +
+			`"webhookSecret":"a\"` +
+			`b"}`: `{"token":"********","dbRolePassword":"********","webhookSecret":"********"}`,
+		`{"credentials":{"a":["}",{}]},"secrets":[1,2],` +
+			`"x":"y"}`: `{"credentials":"********","secrets":"********","x":"y"}`,
+		`{"authorizati\u006fn":"x",` +
+			`"e\u006ev":{"A":"x"}}`: `{"authorizati\u006fn":"********","e\u006ev":{"A":"********"}}`,
 		`{"connstri\u006eg":"x"}`:                                                             `{"connstri\u006eg":"********"}`,
 		`{"secretJs\u006fn":"x"}`:                                                             `{"secretJs\u006fn":"********"}`,
 		`{"Authorizati\u004Fn":"x"}`:                                                          `{"Authorizati\u004Fn":"********"}`,
@@ -66,9 +72,11 @@ func TestMaskSecrets(t *testing.T) {
 		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:         `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
 		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`: `{"text":"the \"password\": ` +
 			`x","passwordª":"x","ª":"x"}`,
-		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`: `{"headers":{"Authorization":"********","Cookie":"********"}}`,
-		`{"password":"********","x":{"env":{"PATH":"********"}}}`: `{"password":"********","x":{"env":{"PATH":"********"}}}`,
-		`{"a\"password":"x","b":1}`:                               `{"a\"password":"********","b":1}`,
+		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`: `{"headers":{"Authorization":"********",` +
+			`"Cookie":"********"}}`,
+		`{"password":"********","x":{"env":{"PATH":"********"}}}`: `{"password":"********",` +
+			`"x":{"env":{"PATH":"********"}}}`,
+		`{"a\"password":"x","b":1}`: `{"a\"password":"********","b":1}`,
 	} {
 		got := string(entity.MaskSecrets([]byte(text)))
 		if got != want {

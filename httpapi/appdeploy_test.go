@@ -295,19 +295,27 @@ func TestWebhookFunctions(t *testing.T) {
 			"migrations/1.sqlite.sql": "CREATE TABLE orders (id text PRIMARY KEY, total real, paid_at timestamp)",
 			"migrations/1.postgres.sql": "CREATE TABLE orders (id text PRIMARY KEY, total double precision, " +
 				"paid_at timestamptz)",
-			"webhooks/all.js": `export async function POST({ request, query, fetch, context, emit, notify, email, crypto, markdown, extractText, env, log, base64Decode }) {
-				if (!crypto.verifyHmac('sha256', env.KEY, request.rawBody, request.headers['x-signature'])) return { status: 401 }
+			"webhooks/all.js": `export async function POST({ request, query, fetch, context, emit, notify, ` +
+				`email, crypto, markdown, extractText, env, log, base64Decode }) {
+				if (!crypto.verifyHmac('sha256', env.KEY, request.rawBody, request.headers['x-signature'])) ` +
+				`return { status: 401 }
 				const { id, document } = request.body
-				const insert = () => query('INSERT INTO orders VALUES ($1, $2, $3) RETURNING *', [id, 2.5, '2026-11-20T20:31:00Z'])
+				const insert = () => query('INSERT INTO orders VALUES ($1, $2, $3) RETURNING *', [id, 2.5, ` +
+				`'2026-11-20T20:31:00Z'])
 				const [order] = await insert()
 				let twice; try { await insert() } catch (e) { twice = e.code }
 				let forbidden; try { await fetch('users') } catch (e) { forbidden = e.code }
 				log.warn('paid', { id })
 				return {
-					order, twice, forbidden, color: (await fetch('colors/red', { method: 'PUT', body: { color: '#ff0000' } })).status,
-					fields: (await context.orders.fields()).map(f => f.name), rows: await context.orders.rows({ sort: '-amount', limit: 1 }), count: await context.orders.count({ amount: { lt: 5 } }),
-					event: (await emit('order.paid', { id })).name, note: Object.keys(await notify('mia', { title: 'Paid ' + id })), mails: (await email(['a@example.com'], { subject: 'Paid', text: 'x' })).queued,
-					html: await markdown('**' + id + '**'), text: await extractText({ content: document, encoding: 'base64', contentType: 'text/html' }), plain: base64Decode(document),
+					order, twice, forbidden, color: (await fetch('colors/red', { method: 'PUT', body: { color: ` +
+				`'#ff0000' } })).status,
+					fields: (await context.orders.fields()).map(f => f.name), rows: await context.orders.rows({ ` +
+				`sort: '-amount', limit: 1 }), count: await context.orders.count({ amount: { lt: 5 } }),
+					event: (await emit('order.paid', { id })).name, note: Object.keys(await notify('mia', { ` +
+				`title: 'Paid ' + id })), mails: (await email(['a@example.com'], { subject: 'Paid', text: 'x' ` +
+				`})).queued,
+					html: await markdown('**' + id + '**'), text: await extractText({ content: document, ` +
+				`encoding: 'base64', contentType: 'text/html' }), plain: base64Decode(document),
 					user: request.user.id, roles: request.roles,
 				}
 			}`,
@@ -322,8 +330,10 @@ func TestWebhookFunctions(t *testing.T) {
 		)
 		is.Equal(a.status, 200)
 		is.Equal(a.body,
-			`{"order":{"id":"o1","total":2.5,"paid_at":"2026-11-20T20:31:00.000Z"},"twice":"conflict","forbidden":"forbidden","color":200,"fields":["amount"],"rows":[{"amount":7}],`+
-				`"count":1,"event":"order.paid","note":["id"],"mails":1,"html":"<p><strong>o1</strong></p>\n","text":"Hi\n","plain":"<p>Hi","user":"dana","roles":[]}`)
+			`{"order":{"id":"o1","total":2.5,"paid_at":"2026-11-20T20:31:00.000Z"},"twice":"conflict",`+
+				`"forbidden":"forbidden","color":200,"fields":["amount"],"rows":[{"amount":7}],`+
+				`"count":1,"event":"order.paid","note":["id"],"mails":1,"html":"<p><strong>o1</strong></p>\n",`+
+				`"text":"Hi\n","plain":"<p>Hi","user":"dana","roles":[]}`)
 		is.Equal(h.last(t, "dana").Logs[0].Message, `paid {id: "o1"}`)
 		is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/notifications", "")).Total, 1)
 		is.Equal(read[page](t, w.must(t, "dana", "GET", h.path("/messages"), "")).Total, 2)

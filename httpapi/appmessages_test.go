@@ -15,13 +15,16 @@ func TestHandlersSendAndRead(t *testing.T) {
 	h := hook(t, w, "admin", map[string]string{
 		"webhooks/a.js": `export const POST = async ({ context, emit, notify, email }) => {
 			const failed = []
-			for (const f of [() => notify('nobody', { title: 'x' }), () => context.orders.rows({ filter: { none: 1 } })]) {
+			for (const f of [() => notify('nobody', { title: 'x' }), () => context.orders.rows({ filter: { ` +
+			`none: 1 } })]) {
 				try { await f() } catch (e) { failed.push(e.code + ': ' + e.message) }
 			}
 			return {
-				event: (await emit('order.paid', { order: 5 })).state, one: Object.keys(await notify('MIA', { title: 'Paid', path: 'orders/5' })),
+				event: (await emit('order.paid', { order: 5 })).state, one: Object.keys(await notify('MIA', { ` +
+			`title: 'Paid', path: 'orders/5' })),
 				many: (await email(['a@example.com', 'b@example.com'], { subject: 'Paid', html: '<b>x</b>' })).queued,
-				fields: (await context.orders.fields()).map(f => f.name), rows: await context.orders.rows({ filter: { amount: { gt: 5 } }, sort: '-amount' }),
+				fields: (await context.orders.fields()).map(f => f.name), rows: await context.orders.rows({ ` +
+			`filter: { amount: { gt: 5 } }, sort: '-amount' }),
 				count: await context.orders.count(), gone: typeof context.gone, failed,
 			}
 		}`,
@@ -41,7 +44,8 @@ func TestHandlersSendAndRead(t *testing.T) {
 	a := h.call(t, "POST", "a", "{}")
 	is.Equal(a.status, 200)
 	is.Equal(a.body,
-		`{"event":"delivered","one":["id"],"many":2,"fields":["amount"],"rows":[{"amount":9},{"amount":7}],"count":3,"gone":"undefined",`+
+		`{"event":"delivered","one":["id"],"many":2,"fields":["amount"],"rows":[{"amount":9},{"amount":7}],`+
+			`"count":3,"gone":"undefined",`+
 			`"failed":["invalid: There is no user nobody.","invalid: filter.none is no field of the dataset"]}`)
 
 	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/events?q=order"), "")).Total, 1)

@@ -17,8 +17,10 @@ import (
 func TestWebhookPage(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	h := hook(t, w, "dana",
-		map[string]string{"webhooks/page.js": `export const GET = () => ({status: 200, body: '<script>alert(1)</script>', headers: {
-		'Content-Type': 'text/html', 'Content-Security-Policy': "script-src *", 'Referrer-Policy': 'unsafe-url', 'X-Accel-Redirect': '/secret', 'X-Sendfile': '/etc/passwd'}})
+		map[string]string{"webhooks/page.js": `export const GET = () => ({status: 200, body: '<script>` +
+			`alert(1)</script>', headers: {
+		'Content-Type': 'text/html', 'Content-Security-Policy': "script-src *", 'Referrer-Policy': 'unsafe-url',` +
+			` 'X-Accel-Redirect': '/secret', 'X-Sendfile': '/etc/passwd'}})
 		export const PUT = () => ({status: 500, body: 'no'})`})
 	a := h.call(t, "GET", "page", "")
 	is.Equal(a.status, 200)

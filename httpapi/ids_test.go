@@ -42,7 +42,8 @@ func TestIDsHaveOneSpelling(t *testing.T) {
 					if parts[2] == "comments" { // a malformed id of a comment is 400
 						want = 400
 					}
-					if r.Name == "getAppSharePage" || strings.Contains(r.Pattern, "/_hook") { // who must not learn which apps there are
+					// Callers of these must not learn which apps exist.
+					if r.Name == "getAppSharePage" || strings.Contains(r.Pattern, "/_hook") {
 						want = 401
 					}
 					if a := s.do(t, who(r), r.Method, strings.Join(parts, "/")+"?"+query, s.body(r)); a.status != want {

@@ -26,7 +26,8 @@ func isAction(r httpapi.Route) bool {
 
 func TestActionRoutesDeclareOptions(t *testing.T) {
 	for _, r := range httpapi.Routes() {
-		if isAction(r) && !strings.HasPrefix(r.Pattern, "/api/scim/") != (r.Options != nil) { // SCIM has parameters of its own
+		// SCIM has parameters of its own.
+		if isAction(r) && !strings.HasPrefix(r.Pattern, "/api/scim/") != (r.Options != nil) {
 			t.Errorf("%s: Options %v", r.Name, r.Options)
 		}
 	}

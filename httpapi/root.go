@@ -167,7 +167,8 @@ func (a rootRoutes) linkTo(route *rest.Route) hal.Link {
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
 func (a rootRoutes) getPage(*rest.Request) (rest.Reply, error) {
 	var body markup
-	body.addf(`<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
+	body.addf(`<p>This server is an HTTP and JSON interface to the content of its tenants: `+
+		`colors, bundles, AI instructions, comments, users
 and teams. It is made for programs.</p>
 <ul>
 <li><a href="%s">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>

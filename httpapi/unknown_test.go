@@ -177,7 +177,8 @@ func TestWhatWasReadCanBeWritten(t *testing.T) {
 				"putWebhook", "putWebhookRoot", "putToAppServer",
 				"putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the body is a file
 			}
-			if r.Method != "PUT" || !both || strings.HasPrefix(r.Pattern, "/api/scim/") || slices.Contains(others, r.Name) {
+			if r.Method != "PUT" || !both || strings.HasPrefix(r.Pattern, "/api/scim/") ||
+				slices.Contains(others, r.Name) {
 				continue
 			}
 			target := s.target(r)

@@ -100,7 +100,8 @@ func TestActiveRequests(t *testing.T) {
 func TestObserveDoesNotAllocate(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
+		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK,
+		Duration: time.Millisecond,
 	}
 	var to entity.Observer = m
 	if n := testing.AllocsPerRun(1000, func() { to.Observe(entity.Begin(t.Context(), to, o.Work), o) }); n != 0 {
@@ -131,7 +132,8 @@ func TestSeveralGoroutinesLoseNothing(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	m := metrics.New(metrics.Options{})
 	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK, Duration: time.Millisecond,
+		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK,
+		Duration: time.Millisecond,
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -226,7 +226,8 @@ func TestCapabilities(t *testing.T) {
 
 	g := principals.Team{Tenant: "acme", ID: "t"}
 	in := func(tenant string, r actor.Role) principals.TeamPermissions {
-		return principals.TeamPermissionsOf(actor.Actor{Tenant: tenant, User: "x", Teams: map[string]actor.Role{"t": r}}, g)
+		a := actor.Actor{Tenant: tenant, User: "x", Teams: map[string]actor.Role{"t": r}}
+		return principals.TeamPermissionsOf(a, g)
 	}
 	is.Equal(
 		in("acme", actor.Admin),

@@ -536,7 +536,8 @@ func TestServe(t *testing.T) {
 	refused(f.as(t), "a", "x", errs.NotFound)
 	refused(f.as(t), "b", id(1), errs.NotFound)
 	refused(t.Context(), "a", id(1), errs.Unauthenticated)
-	_, err = f.ServedInvocations(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), "a")
+	eve := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true})
+	_, err = f.ServedInvocations(eve, "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 

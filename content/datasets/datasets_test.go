@@ -31,7 +31,8 @@ func (s stored) Dataset(_ context.Context, id string) (datasets.Stored, error) {
 }
 
 const sales = `{"note": 1, "fields": [
-	{"name": "region", "type": "string", "label": "Region"}, {"name": "amount", "type": "numeric"}, {"name": "day", "type": "date"},
+	{"name": "region", "type": "string", "label": "Region"}, {"name": "amount", "type": "numeric"}, {"name": ` +
+	`"day", "type": "date"},
 	{"name": "paid", "type": "boolean"}, {"name": "more", "type": "object"}], "rows": [
 	{"region": "North", "amount": 10, "day": "2026-11-20", "paid": true, "more": {"a": [1]}},
 	{"region": "south", "amount": 9.5, "day": "2026-11-20T12:00:00+02:00", "paid": false},
@@ -125,7 +126,8 @@ func TestFields(t *testing.T) {
 	fields, err := s.Fields(ctx, "sales")
 	is.NoErr(err)
 	is.Equal(string(fields),
-		`[{"name":"region","type":"string","label":"Region"},{"name":"amount","type":"numeric","label":"amount"},{"name":"day","type":"date","label":"day"},`+
+		`[{"name":"region","type":"string","label":"Region"},{"name":"amount","type":"numeric",`+
+			`"label":"amount"},{"name":"day","type":"date","label":"day"},`+
 			`{"name":"paid","type":"boolean","label":"paid"},{"name":"more","type":"object","label":"more"}]`)
 	fields, err = s.Fields(ctx, "empty")
 	is.NoErr(err)

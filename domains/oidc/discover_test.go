@@ -49,13 +49,15 @@ func TestDiscover(t *testing.T) {
 	away.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(p.ServeDocument))
 	defer secure.Close()
+	const notProviderYet = "no OpenID provider answers there: look at the name, the port and the firewall. " +
+		"Type the issuer"
 	for name, c := range map[string]struct {
 		issuer string
 		broken func(d object)
 		says   string
 	}{
-		"away":        {away.URL, nil, "no OpenID provider answers there: look at the name, the port and the firewall. Type the issuer"},
-		"no document": {p.URL + "/realms/x", nil, "no OpenID provider answers there: look at the name, the port and the firewall. Type the issuer"},
+		"away":        {away.URL, nil, notProviderYet},
+		"no document": {p.URL + "/realms/x", nil, notProviderYet},
 		"another issuer": {p.URL, func(d object) {
 			d["issuer"] = "https://real.example.com"
 		}, `calls itself "https://real.example.com": type that`},

@@ -210,7 +210,8 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 				)
 			}
 			if _, err := c.Exec(ctx,
-				`INSERT INTO tc_entities (tenant_id, id, kind, name, label, search, owner_id, data, system, created_at, updated_at)
+				`INSERT INTO tc_entities (tenant_id, id, kind, name, label, search, owner_id, data, system,
+					created_at, updated_at)
 				VALUES `+bunx.Values(500, 11), args...); err != nil {
 				return err
 			}

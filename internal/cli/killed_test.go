@@ -112,7 +112,8 @@ func TestKilledTenantCommands(t *testing.T) {
 		now := bunx.At(time.Now())
 		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx,
-				`WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
+				`WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) INSERT INTO
+					tc_colors (tenant_id, key, search, color, created_at, updated_at)
 				SELECT 'acme', 'color ' || n, 'color ' || n, '#123456', $2, $2 FROM s`, rows, now)
 			if err == nil {
 				_, err = c.Exec(

@@ -23,8 +23,8 @@ import (
 // monitoring has the settings of what operators watch a server by. Each address is a listener of
 // its own, so that the public one serves neither metrics nor profiles.
 type monitoring struct {
-	MetricsListen string `env:"TENANTCONTENT_METRICS_LISTEN" help:"Address that serves /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
-	PprofListen   string `env:"TENANTCONTENT_PPROF_LISTEN" help:"Address of this machine that serves Go's profiles at /debug/pprof/, such as 127.0.0.1:6060 (default: none)." placeholder:"HOST:PORT"`
+	MetricsListen string `env:"TENANTCONTENT_METRICS_LISTEN" help:"Address of /metrics." placeholder:"HOST:PORT"`
+	PprofListen   string `env:"TENANTCONTENT_PPROF_LISTEN" help:"Address of Go profiles." placeholder:"HOST:PORT"`
 }
 
 // observe makes the metrics the Observer of a Config, if they are served.

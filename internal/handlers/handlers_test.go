@@ -330,8 +330,10 @@ func TestContext(t *testing.T) {
 			c.log.warn('careful')
 			const { sales } = c.context
 			return {
-				names: Object.keys(c).sort(), request: c.request, env: c.env, hmac: c.crypto === crypto && btoa === c.btoa && base64Encode === c.base64Encode,
-				html: await c.markdown('x') + await markdown('y'), sum: await c.query('select $1', [2]), fields: await sales.fields(), rows: await sales.rows({ limit: 1 }), count: await sales.count(),
+				names: Object.keys(c).sort(), request: c.request, env: c.env, hmac: c.crypto === crypto && btoa ` +
+		`=== c.btoa && base64Encode === c.base64Encode,
+				html: await c.markdown('x') + await markdown('y'), sum: await c.query('select $1', [2]), ` +
+		`fields: await sales.fields(), rows: await sales.rows({ limit: 1 }), count: await sales.count(),
 				aliases: Object.keys(c.context), absent: typeof c.fetch + typeof globalThis.fetch + typeof extractText,
 			}
 		}`})
@@ -356,10 +358,15 @@ func TestContext(t *testing.T) {
 	is.Equal(out.Response.Status, 200)
 	is.Equal(out.Response.Headers["content-type"], "application/json; charset=utf-8")
 	is.Equal(string(out.Response.Body),
-		`{"names":["atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","log","markdown","query","request","respond"],`+
-			`"request":{"method":"POST","path":"/a","params":{},"query":{"one":"1","two":["1","2"]},"headers":{"x-a":"1, 2"},"body":{"a":[1,"ü"]},"rawBody":"{\"a\": [1, \"ü\"]}","user":{"id":"jo","type":"User","name":"Jo","username":"jo"},"roles":["boss"],"replay":true},`+
+		`{"names":["atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context",`+
+			`"crypto","env","log","markdown","query","request","respond"],`+
+			`"request":{"method":"POST","path":"/a","params":{},"query":{"one":"1","two":["1","2"]},`+
+			`"headers":{"x-a":"1, 2"},"body":{"a":[1,"ü"]},"rawBody":"{\"a\": [1, \"ü\"]}","user":{"id":"jo",`+
+			`"type":"User",`+
+			`"name":"Jo","username":"jo"},"roles":["boss"],"replay":true},`+
 			`"env":{"KEY":"s3cret"},"hmac":true,"html":"m[\"x\"]m[\"y\"]","sum":"q[\"select `+
-			`$1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]","count":"d[\"sales\",\"count\"]",`+
+			`$1\",[2]]","fields":"d[\"sales\",\"fields\"]","rows":"d[\"sales\",\"rows\",{\"limit\":1}]",`+
+			`"count":"d[\"sales\",\"count\"]",`+
 			`"aliases":["sales","__proto__"],"absent":"undefinedundefinedundefined"}`)
 	is.Equal(len(out.Result.Logs), 2)
 	is.Equal(out.Result.Logs[1].Level+out.Result.Logs[1].Text, "warncareful")
@@ -453,7 +460,8 @@ func TestBodies(t *testing.T) {
 		},
 		{
 			"multipart/form-data; boundary=b", multipart,
-			`{"body":{"f":{"filename":"a.bin","contentType":"image/png","size":2,"encoding":"base64","content":"/wA="},"t":"ü"},"raw`,
+			`{"body":{"f":{"filename":"a.bin","contentType":"image/png","size":2,"encoding":"base64",` +
+				`"content":"/wA="},"t":"ü"},"raw`,
 		},
 		{"multipart/form-data", "x", `{"body":"x","rawBody":"x"}`},
 		{"multipart/form-data; boundary=b", "--b\r\nx", `{"body":"--b\r\nx","rawBody":"--b\r\nx"}`},
@@ -535,8 +543,10 @@ func TestBytesAreSigned(t *testing.T) {
 		map[string]string{"server/a.js": `export function POST({ request: { rawBody, headers }, crypto }) {
 		const own = globalThis.crypto
 		return [
-			crypto.verifyHmac('sha256', 'k', rawBody, headers.sig), crypto.hmac('sha256', 'k', rawBody) === headers.sig, own.hash('sha256', rawBody) === headers.sum,
-			crypto.verifyHmac('sha256', 'k', rawBody + ' ', headers.sig), crypto.hash('sha256', 'é!') === crypto.hash('sha256', base64Decode('w6kh', 'bytes')),
+			crypto.verifyHmac('sha256', 'k', rawBody, headers.sig), crypto.hmac('sha256', 'k', rawBody) === ` +
+			`headers.sig, own.hash('sha256', rawBody) === headers.sum,
+			crypto.verifyHmac('sha256', 'k', rawBody + ' ', headers.sig), crypto.hash('sha256', 'é!') === ` +
+			`crypto.hash('sha256', base64Decode('w6kh', 'bytes')),
 		]
 	}`})
 	for _, body := range []string{"text", "é", "\xff\x00\xe9", "\xff", strings.Repeat("\xff", 64<<10)} {
@@ -565,8 +575,10 @@ func TestResponses(t *testing.T) {
 		"({status: 200, body: null})":   "200 json null", "({status: 200, body: 5})": "200 json 5",
 		"({status: 204, body: 'x', headers: {'content-type': 'a/b'}})":         "204 map[] ",
 		"({status: 200, body: '<b>', headers: {'Content-Type': 'text/html'}})": "200 map[content-type:text/html] <b>",
-		"({status: 200, body: '/wA=', encoding: 'base64'})":                    "200 map[content-type:application/octet-stream] \xff\x00",
-		"({status: 200, body: '/wA', encoding: 'base64'})":                     "200 map[content-type:application/octet-stream] \xff\x00",
+		"({status: 200, body: '/wA=', encoding: 'base64'})": "200 map[content-type:application/" +
+			"octet-stream] \xff\x00",
+		"({status: 200, body: '/wA', encoding: 'base64'})": "200 map[content-type:application/" +
+			"octet-stream] \xff\x00",
 		"({status: 302, headers: {Location: '/x', 'X-N': 5, 'x-l': ['a', true]}})": "302 map[location:/x x-l:a, " +
 			"true x-n:5] ",
 		"({status: 200, headers: {a: null}})": "200 map[] ",
@@ -630,8 +642,10 @@ func TestResponses(t *testing.T) {
 func TestRespond(t *testing.T) {
 	is := is.New(t)
 	s, _ := deployed(t, map[string]string{"server/a.js": `
-		export async function GET({ respond, query }) { respond({ status: 202, body: 'soon' }); respond({ status: 400 }); await query(); throw new Error('later') }
-		export function POST({ respond, request }) { respond({ status: request.query.n === 'NaN' ? NaN : 999 }); return 1 }`})
+		export async function GET({ respond, query }) { respond({ status: 202, body: 'soon' }); respond({ ` +
+		`status: 400 }); await query(); throw new Error('later') }
+		export function POST({ respond, request }) { respond({ status: request.query.n === 'NaN' ? NaN : 999 });` +
+		` return 1 }`})
 	answered := make(chan handlers.Response, 2)
 	waits := func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		r := <-answered // the answer is there while the handler runs

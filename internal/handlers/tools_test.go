@@ -14,10 +14,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 )
 
-const tool = `export const config = { description: 'Finds orders', parameters: { type: 'object', properties: { id: { type: 'string' } } }, timeout: 900 }
+const tool = `export const config = { description: 'Finds orders', parameters: { type: 'object', properties: { ` +
+	`id: { type: 'string' } } }, timeout: 900 }
 export default async (given) => {
 	console.log('asked for', given.args.id)
-	return { names: Object.keys(given).sort(), args: given.args, run: given.run, key: given.idempotencyKey, env: given.env, got: await given.query('SELECT ' + given.args.id) }
+	return { names: Object.keys(given).sort(), args: given.args, run: given.run, key: given.idempotencyKey, ` +
+	`env: given.env, got: await given.query('SELECT ' + given.args.id) }
 }
 `
 
@@ -55,7 +57,8 @@ func TestTools(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(r.Outcome, jsvm.OK)
 	is.Equal(string(r.Value),
-		`{"names":["args","atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa","context","crypto","env","idempotencyKey","log","query","run"],`+
+		`{"names":["args","atob","base64Decode","base64Encode","base64UrlDecode","base64UrlEncode","btoa",`+
+			`"context","crypto","env","idempotencyKey","log","query","run"],`+
 			`"args":{"id":"5"},"run":{"id":"r"},"key":"r-2","env":{"A":"b"},"got":["SELECT 5"]}`)
 	is.Equal(r.Logs[0].Text, "asked for 5")
 	in.Route = routes[1]

@@ -306,7 +306,8 @@ func TestPrelude(t *testing.T) {
 	rt := newRuntime(t, Options{Processes: 2, Prelude: `host => {
 	const { freeze } = Object
 	const env = freeze({NAME: 'value'})
-	return (f, [request]) => f({request, env, query: (sql, params = []) => host.call('query', sql, params), now: () => host.callSync('now'), log: host.log, crypto: host.crypto})
+	return (f, [request]) => f({request, env, query: (sql, params = []) => host.call('query', sql, params), ` +
+		`now: () => host.callSync('now'), log: host.log, crypto: host.crypto})
 }`})
 	p := compiledProgram(t, rt, `export async function POST({request, env, query, now, log}) {
 	const slow = query('slow')
@@ -598,7 +599,8 @@ func TestStartingProcessLetsOthersCompute(t *testing.T) {
 	ended := make(chan jsvm.Result, 100)
 	run := func(g *gate) {
 		r, err := rt.Run(t.Context(), p, jsvm.Call{
-			Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions(), Tenant: "acme", Key: "busy",
+			Function: "main", Args: []json.RawMessage{[]byte("1")}, Functions: g.functions(),
+			Tenant: "acme", Key: "busy",
 		})
 		if err != nil {
 			t.Error(err)
@@ -630,7 +632,8 @@ func TestStartingProcessLetsOthersCompute(t *testing.T) {
 	close(open.open)
 	for range 5 {
 		r, err := rt.Run(t.Context(), p, jsvm.Call{
-			Function: "main", Args: []json.RawMessage{[]byte("2")}, Functions: open.functions(), Tenant: "acme", Key: "other",
+			Function: "main", Args: []json.RawMessage{[]byte("2")}, Functions: open.functions(),
+			Tenant: "acme", Key: "other",
 		})
 		is.NoErr(err)
 		is.Equal(string(r.Value), "2")

@@ -187,8 +187,9 @@ func TestVectors(t *testing.T) {
 					v.headers["stripe-signature"] = strings.Replace(
 						v.headers["stripe-signature"], "1533204620", time, 1,
 					)
-					v.headers["webhook-timestamp"], v.headers["svix-timestamp"], v.headers["x-slack-request-timestamp"] =
-						time, time, time
+					for _, name := range []string{"webhook-timestamp", "svix-timestamp", "x-slack-request-timestamp"} {
+						v.headers[name] = time
+					}
 				})), errs.Unauthenticated)
 			}
 		})

@@ -48,7 +48,8 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 		}
 		want := []string{"a", "b", "c", "d", "e", "f", "g"}
 		for i := range slices.Backward(at) {
-			is.NoErr(put(t.Context(), db, want[i], at[i].Add(999).In(time.FixedZone("x", -7200)))) // nanoseconds are cut off
+			// Nanoseconds are cut off.
+			is.NoErr(put(t.Context(), db, want[i], at[i].Add(999).In(time.FixedZone("x", -7200))))
 		}
 		is.Equal(keys(t, db, "acme", "created_at"), want)
 		ctx, c := bunx.For(t.Context(), db, "acme")

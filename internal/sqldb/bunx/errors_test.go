@@ -112,7 +112,8 @@ func TestErrOfServerLimits(t *testing.T) {
 	err = bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, touch)
 		is.NoErr(err)
-		return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error { // starts another transaction
+		// Starts another transaction.
+		return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, "SET LOCAL lock_timeout = 50")
 			is.NoErr(err)
 			_, err = c.Exec(ctx, touch)

@@ -125,7 +125,8 @@ func TestFailedPartIsUndone(t *testing.T) {
 			return failed
 		})
 		is.Equal(err, failed)
-		is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Conflict) // PostgreSQL would refuse further statements
+		// PostgreSQL would refuse further statements.
+		is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Conflict)
 		func() {
 			defer func() { is.Equal(recover(), "oh") }()
 			_ = bunx.InTx(within, db, func(ctx context.Context) error {
@@ -147,7 +148,8 @@ func TestOneCallAtATime(t *testing.T) {
 		is := is.New(t)
 		within, tx := begin(t.Context())
 		is.NoErr(bunx.InTx(within, db, func(context.Context) error {
-			is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Invalid) // the context of the whole transaction
+			// The context of the whole transaction.
+			is.Equal(errs.CodeOf(put(within, db, "red", time.Now())), errs.Invalid)
 			return nil
 		}))
 		is.NoErr(put(within, db, "red", time.Now()))

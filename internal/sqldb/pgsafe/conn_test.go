@@ -194,7 +194,8 @@ func TestServerErrorsKeepTheConnection(t *testing.T) {
 		_, err = db.Exec("nonsense")
 		is.Equal(Code(err), "42601")
 		var k int
-		err = db.QueryRow("insert into t values (1), ($1) returning k", 1).Scan(&k) // the error comes while the rows are read
+		// The error comes while the rows are read.
+		err = db.QueryRow("insert into t values (1), ($1) returning k", 1).Scan(&k)
 		is.Equal(Code(err), "23505")
 		_, err = db.Query("select $1::int", 1, 2) // never sent
 		is.True(strings.Contains(err.Error(), "1 parameters, and 2 arguments"))

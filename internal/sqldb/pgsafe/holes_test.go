@@ -294,7 +294,8 @@ func TestOpenRows(t *testing.T) {
 	}
 	t.Run("bare", func(t *testing.T) {
 		_, err := inTwo(t, openBare(t, server(t)))
-		is.New(t).True(strings.Contains(err.Error(), "unexpected message")) // the defect: client and server are out of step
+		// The defect: client and server are out of step.
+		is.New(t).True(strings.Contains(err.Error(), "unexpected message"))
 	})
 	t.Run("safe", func(t *testing.T) {
 		is, db := is.New(t), openSafe(t, server(t), Config{})

@@ -200,7 +200,8 @@ func TestTLS(t *testing.T) {
 			if !c.ok {
 				return
 			}
-			is.Equal(one[int](t, db, "select $1::int", 1), 1) // from the pool: the check of idle connections works with TLS
+			// From the pool: the check of idle connections works with TLS.
+			is.Equal(one[int](t, db, "select $1::int", 1), 1)
 			is.Equal(p.accepted.Load(), int32(1))
 			_, err = db.ExecContext(soon(t), "select pg_sleep(1)")
 			is.True(errors.Is(err, context.DeadlineExceeded))

@@ -207,7 +207,8 @@ func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) er
 // Expire implements agents.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
 	return bunx.Steps(ctx, s.db, tenant,
-		`UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
+		`UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2
+			WHERE tenant_id = $3 AND id IN
 		(SELECT id FROM tc_agent_runs WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`,
 		reason,
 		bunx.At(now), tenant, bunx.At(before))
@@ -216,7 +217,8 @@ func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time
 // Sweep implements agents.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep, bytes int) (n int, err error) {
 	const ended = `id IN (SELECT id FROM (SELECT id,
-		row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place, sum(size) OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS bytes
+		row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place,
+			sum(size) OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS bytes
 		FROM tc_agent_runs WHERE tenant_id = $1 AND ended_at IS NOT NULL) AS ended WHERE place > $2 OR bytes > $3)`
 	for _, q := range []struct {
 		where string

@@ -109,7 +109,8 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 		_, err = c.Exec(ctx, from+`INSERT INTO tc_app_visits (tenant_id, username, app_id, visited_at)
 			SELECT $1, username, app_id, CAST(max(visited_at) AS `+instant+
 			`) FROM counted GROUP BY username, app_id ORDER BY username, app_id
-			ON CONFLICT (tenant_id, username, app_id) DO UPDATE SET visited_at = excluded.visited_at WHERE excluded.visited_at > tc_app_visits.visited_at`,
+			ON CONFLICT (tenant_id, username, app_id) DO UPDATE SET visited_at = excluded.visited_at
+				WHERE excluded.visited_at > tc_app_visits.visited_at`,
 			tenant, counted)
 		return bunx.Err(err, noun)
 	})
@@ -119,7 +120,8 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 func (s *Store) Days(ctx context.Context, tenant, id, since string) ([]apps.Day, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx,
-		`SELECT day, CAST(sum(n) AS bigint), count(*) FROM tc_app_views WHERE tenant_id = $1 AND app_id = $2 AND day >= $3
+		`SELECT day, CAST(sum(n) AS bigint), count(*) FROM tc_app_views
+			WHERE tenant_id = $1 AND app_id = $2 AND day >= $3
 		GROUP BY day ORDER BY day`, tenant, id, since)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d apps.Day, err error) {
 		return d, rows.Scan(&d.Day, &d.Views, &d.Users)
@@ -194,5 +196,6 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 }
 
 // seen is the condition that one of some principals, which are to be filled in, sees an app.
-const seen = ` AND (a.owner_id %[1]s OR EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = a.tenant_id AND s.entity_id = a.id
+const seen = ` AND (a.owner_id %[1]s OR EXISTS (SELECT 1 FROM tc_app_shares s
+	WHERE s.tenant_id = a.tenant_id AND s.entity_id = a.id
 	AND s.principal_id %[1]s AND s.access_level > 0))`

@@ -153,12 +153,15 @@ func TestDeepThreadSize(t *testing.T) {
 		grow(t, db, "wide", 1000, true, func(i int) int { return -1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // jo has some of both
 			_, err := c.Exec(ctx,
-				`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo', created_at FROM tc_activities
+				`INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo',
+					created_at FROM tc_activities
 				WHERE tenant_id = $1 AND id IN ('deep002000', 'deep003000', 'wide000001')`, "acme")
 			if err == nil {
 				_, err = c.Exec(ctx,
-					`INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, comment_id, created_at, updated_at)
-					SELECT tenant_id, id, user_id, 'mention', 'queued', '', '', id, created_at, created_at FROM tc_comments
+					`INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body,
+						comment_id, created_at, updated_at)
+					SELECT tenant_id, id, user_id, 'mention', 'queued', '', '', id, created_at, created_at FROM
+					tc_comments
 					WHERE tenant_id = $1 AND id IN ('deep002000', 'wide000001')`, "acme")
 			}
 			return err
@@ -530,7 +533,8 @@ func TestWrongReplies(t *testing.T) {
 		grow(t, db, "s", 3, false, func(i int) int { return i - 1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx,
-				`UPDATE tc_comments SET replies = CASE WHEN id < 'r000010' THEN 0 WHEN id < 'r000300' THEN replies + 7 WHEN id < 's' THEN -1 ELSE 0 END
+				`UPDATE tc_comments SET replies = CASE WHEN id < 'r000010' THEN 0 WHEN id < 'r000300' THEN
+					replies + 7 WHEN id < 's' THEN -1 ELSE 0 END
 				WHERE tenant_id = 'acme'`)
 			return err
 		}))

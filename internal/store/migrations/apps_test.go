@@ -41,8 +41,10 @@ func TestApps(t *testing.T) {
 						{"report", "report-draft", "one", "09"},
 					} {
 						write(t, db, tenant,
-							`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
-							system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
+							`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug,
+								description, owner_id, data, editing_id,
+							system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name',
+							'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
 							'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, tenant, e.kind,
 							e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
 					}
@@ -57,9 +59,12 @@ func TestApps(t *testing.T) {
 						slices.Sort(all)
 						return strings.Join(all, " ")
 					}
-					is.Equal(read(`SELECT id FROM tc_apps WHERE tenant_id = $1 AND slug = id AND library_id = id AND type = 'report' AND name = 'Name'
-						AND label = 'name' AND search = 'sought' AND description = 'text' AND owner_id = 'jo' AND defn = '{"a":1}' AND settings = '{}'
-						AND NOT shared AND NOT is_managed AND source = 'from' AND source_id = 'there' AND updated_at >= created_at
+					is.Equal(read(`SELECT id FROM tc_apps WHERE tenant_id = $1 AND slug = id AND library_id = id
+						AND type = 'report' AND name = 'Name'
+						AND label = 'name' AND search = 'sought' AND description = 'text' AND owner_id = 'jo'
+						AND defn = '{"a":1}' AND settings = '{}'
+						AND NOT shared AND NOT is_managed AND source = 'from' AND source_id = 'there' AND
+						updated_at >= created_at
 						AND deleted_at IS NULL AND env_sealed IS NULL`), "draft-tie draft-two one two")
 					is.Equal(read(`SELECT id || ' of ' || editing_id FROM tc_apps WHERE tenant_id = $1 `+
 						`AND editing_id IS NOT NULL`),
@@ -71,7 +76,8 @@ func TestApps(t *testing.T) {
 					if c.Postgres() {
 						var forced int
 						is.NoErr(c.Row(ctx, `SELECT count(*) FROM pg_class WHERE relname IN ('tc_apps', 'tc_entities')
-							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND relforcerowsecurity`).Scan(&forced))
+							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND
+							relforcerowsecurity`).Scan(&forced))
 						is.Equal(forced, map[bool]int{true: 2}[secured])
 					}
 				}

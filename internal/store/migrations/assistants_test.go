@@ -32,8 +32,10 @@ func TestAssistants(t *testing.T) {
 			{"assistant", "new", "one", "05"}, {"assistant", "of-none", "none", "07"},
 		} {
 			write(t, db, "acme",
-				`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data, editing_id,
-				system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought', $3, 'text', 'jo', '{"a":1}', $4, $5,
+				`INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id,
+					data, editing_id,
+				system, source, source_id, created_at, updated_at) VALUES ($1, $2, $3, 'Name', 'name', 'sought',
+				$3, 'text', 'jo', '{"a":1}', $4, $5,
 				'from', 'there', '2026-11-01T09:00:00.123456Z', $6)`, "acme", e.kind,
 				e.id, e.editingID, false, "2026-11-"+e.updated+"T09:00:00.123456Z")
 		}
@@ -46,8 +48,10 @@ func TestAssistants(t *testing.T) {
 			slices.Sort(all)
 			return strings.Join(all, " ")
 		}
-		is.Equal(read(`SELECT id FROM tc_assistants WHERE tenant_id = $1 AND slug = id AND library_id = id AND name = 'Name' AND label = 'name' AND search = 'sought'
-			AND description = 'text' AND owner_id = 'jo' AND data = '{"a":1}' AND instructions = '' AND NOT dispatcher AND skills = '[]'`),
+		is.Equal(read(`SELECT id FROM tc_assistants WHERE tenant_id = $1 AND slug = id AND library_id = id AND
+			name = 'Name' AND label = 'name' AND search = 'sought'
+			AND description = 'text' AND owner_id = 'jo' AND data = '{"a":1}' AND instructions = '' AND NOT
+			dispatcher AND skills = '[]'`),
 			"new one")
 		is.Equal(read(`SELECT id FROM tc_assistants WHERE tenant_id = $1 AND shared`), "one")
 		is.Equal(

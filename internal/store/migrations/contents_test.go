@@ -30,7 +30,8 @@ func TestLibraryContents(t *testing.T) {
 						tenant)
 					for _, path := range []string{"a", "b"} {
 						write(t, db, tenant,
-							`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
+							`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size,
+								content_type, updated_at)
 							VALUES ($1, 'l', $2, $2, $3, 7, 'text/plain', '2026-11-16 09:00:00.123456Z')`, tenant,
 							path, "blob-"+path)
 					}
@@ -40,7 +41,8 @@ func TestLibraryContents(t *testing.T) {
 					ctx, c := bunx.For(t.Context(), db, tenant)
 					var files, contents, forced int
 					is.NoErr(c.Row(ctx,
-						`SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND content_id = 'blob-' || path AND sha256 IS NULL
+						`SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND content_id = 'blob-' ||
+							path AND sha256 IS NULL
 						AND created_at = updated_at AND size = 7`, tenant).Scan(&files))
 					is.Equal(files, 2)
 					is.NoErr(c.Row(ctx,
@@ -50,8 +52,10 @@ func TestLibraryContents(t *testing.T) {
 					is.Equal(contents, 2)
 					if c.Postgres() {
 						is.NoErr(c.Row(ctx,
-							`SELECT count(*) FROM pg_class WHERE relname IN ('tc_library_files', 'tc_library_contents', 'tc_library_released')
-							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND relforcerowsecurity`).Scan(&forced))
+							`SELECT count(*) FROM pg_class WHERE relname IN ('tc_library_files',
+								'tc_library_contents', 'tc_library_released')
+							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND
+							relforcerowsecurity`).Scan(&forced))
 						is.Equal(forced, map[bool]int{true: 3}[secured])
 					}
 				}
@@ -89,12 +93,15 @@ func TestLibraryKinds(t *testing.T) {
 			)
 			for _, library := range []string{"of-app", "own"} {
 				write(t, db, tenant,
-					`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+					`INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size,
+						content_type, sha256, created_at, updated_at)
 					VALUES ($1, $2, 'a', 'a', 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, library)
 			}
 			write(t, db, tenant,
-				`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
-				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app', false, false, '[]', '[]', `+at+`, `+at+`)`,
+				`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings,
+					library_id, shared, is_managed, datasets, tags,
+				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app',
+				false, false, '[]', '[]', `+at+`, `+at+`)`,
 				tenant)
 		}
 		is.NoErr(migrations.Run(t.Context(), db))
@@ -143,12 +150,15 @@ func TestAppManifests(t *testing.T) {
 				{"never", nil, "NULL", []string{"informer.yaml"}}, {"draft", "both", at, []string{"informer.yaml"}},
 			} {
 				write(t, db, tenant,
-					`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
-					editing_id, deployed_at, created_at, updated_at) VALUES ($1, $2, 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'l-' || $3, $4, $4, '[]', '[]', $5, `+app.deployed+`, `+at+`, `+at+`)`,
+					`INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings,
+						library_id, shared, is_managed, datasets, tags,
+					editing_id, deployed_at, created_at, updated_at) VALUES ($1, $2, 'report', 'x', 'x', 'x',
+					'jo', '{}', '{}', 'l-' || $3, $4, $4, '[]', '[]', $5, `+app.deployed+`, `+at+`, `+at+`)`,
 					tenant, app.id, app.id, false, app.of)
 				for _, path := range app.files {
 					write(t, db, tenant,
-						`INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+						`INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id,
+							size, content_type, sha256, created_at, updated_at)
 						VALUES ($1, 'app', 'l-' || $2, $3, $4, 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant,
 						app.id, path, path)
 				}

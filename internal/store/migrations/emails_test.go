@@ -35,8 +35,10 @@ func TestEmails(t *testing.T) {
 			"nobody": {nil, nil},
 		} {
 			write(t, db, "acme",
-				`INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs, may_view_all_teams,
-				may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at, source, email)
+				`INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled,
+					may_ai, may_create_jobs, may_view_all_teams,
+				may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at,
+				updated_at, source, email)
 				VALUES ($1, $2, $2, $2, '', 'ldap', $3, $3, $3, $3, $3, $3, $3, '{}', '{}', 0, $3, $3, $4, $4, $5, $6)`,
 				"acme", name,
 				false, at, of[0], of[1])

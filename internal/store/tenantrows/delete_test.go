@@ -21,12 +21,15 @@ func TestDeleteReadsRowsFewTimes(t *testing.T) {
 	fill := func(tenant string) {
 		is.NoErr(bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
-				SELECT $1, 'color ' || n, 'color ' || n, '#123456', now(), now() FROM generate_series(1, $2::integer) n`,
+				SELECT $1, 'color ' || n, 'color ' || n, '#123456', now(), now() FROM generate_series(1,
+				$2::integer) n`,
 				tenant, rows)
 			is.NoErr(err)
 			_, err = c.Exec(ctx,
-				`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, mentions, replies, created_at, updated_at, thread_no, author_no)
-				SELECT $1, 'comment ' || n, 'report', 'sales', CASE WHEN n > 2000 THEN 'comment ' || n - 2000 END, 'jo', 'Hello', false, '[]', 0, now(), now(), n, n FROM generate_series(1, $2::integer) n`,
+				`INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public,
+					mentions, replies, created_at, updated_at, thread_no, author_no)
+				SELECT $1, 'comment ' || n, 'report', 'sales', CASE WHEN n > 2000 THEN 'comment ' || n - 2000
+				END, 'jo', 'Hello', false, '[]', 0, now(), now(), n, n FROM generate_series(1, $2::integer) n`,
 				tenant, rows)
 			return err
 		}))

@@ -96,11 +96,14 @@ func insertInvocations(c bunx.Conn) string {
 	}
 	return `WITH v (app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, ` +
 		`replay_of, area) AS ` + parsedOnce(c, c.Among(2, 13)) + `
-		INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped, replay_of, area)
+		INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration,
+				status, memory, error, logs, logs_dropped, replay_of, area)
 		SELECT $1, app_id, id, method, path, CAST(started_at AS ` + instant +
 		`), CAST(duration AS bigint), CAST(status AS integer), CAST(memory AS bigint),
-			nullif(error, ''), logs, CAST(logs_dropped AS bigint), nullif(replay_of, ''), area FROM v WHERE true
-		ON CONFLICT (tenant_id, app_id, id) DO UPDATE SET duration = excluded.duration, status = excluded.status, memory = excluded.memory,
+			nullif(error, ''), logs, CAST(logs_dropped AS bigint), nullif(replay_of, ''), area
+			FROM v WHERE true
+		ON CONFLICT (tenant_id, app_id, id) DO UPDATE SET duration = excluded.duration, status = excluded.status,
+				memory = excluded.memory,
 			error = excluded.error, logs = excluded.logs, logs_dropped = excluded.logs_dropped`
 }
 
@@ -155,7 +158,8 @@ func days(all []webhooks.Entry) string {
 func addDays(c bunx.Conn) string {
 	return `WITH v (app_id, day, method, path, calls, errors, duration) AS ` + c.Among(2, 7) + `
 		INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration)
-		SELECT $1, app_id, day, method, path, CAST(calls AS bigint), CAST(errors AS bigint), CAST(duration AS bigint) FROM v WHERE true
+		SELECT $1, app_id, day, method, path, CAST(calls AS bigint), CAST(errors AS bigint), CAST(duration AS bigint)
+			FROM v WHERE true
 		ORDER BY app_id, day, method, path
 		ON CONFLICT (tenant_id, app_id, day, method, path) DO UPDATE SET calls = tc_webhook_days.calls + excluded.calls,
 			errors = tc_webhook_days.errors + excluded.errors, duration = tc_webhook_days.duration + excluded.duration`
@@ -263,8 +267,10 @@ func (s *Store) Keep(ctx context.Context, tenant string, k webhooks.Kept, most i
 			return bunx.Err(err, "Request")
 		}
 		_, err = c.Exec(ctx,
-			`DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3 AND NOT waiting AND id IN (
-			SELECT id FROM (SELECT id, sum(size) OVER newest AS total, row_number() OVER newest AS n FROM tc_webhook_requests
+			`DELETE FROM tc_webhook_requests WHERE tenant_id = $1 AND app_id = $2 AND id <> $3
+				AND NOT waiting AND id IN (
+			SELECT id FROM (SELECT id, sum(size) OVER newest AS total, row_number() OVER newest AS n
+				FROM tc_webhook_requests
 				WHERE tenant_id = $1 AND app_id = $2 WINDOW newest AS (ORDER BY received_at DESC, id DESC)) AS ranked
 			WHERE total > $4 OR n > $5)`, tenant, k.App, k.ID, bytes, most)
 		return bunx.Err(err, "Request")

@@ -74,7 +74,8 @@ func TestServicesAnnounceWhatTheyWrite(t *testing.T) {
 
 func TestFeedCheckNoticesSilentMethods(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "", `package p
-		func (s *Service) Itself() error { if s.feed.Wanted(ctx, of) { return s.feed.Do(ctx, of, f) }; return s.store.Delete(ctx) }
+		func (s *Service) Itself() error { if s.feed.Wanted(ctx, of) { return s.feed.Do(ctx, of, f) }; return `+
+		`s.store.Delete(ctx) }
 		func (s *Service) ByMethod() error { return s.o.Feed.In(ctx, nil, "acme", of, s.write) }
 		func (s *Service) ByRegistry() error { s.store.Remove(ctx); return s.registry.Deleted(ctx, "acme") }
 		func (s *Service) write() error { return s.o.Store.Shares().Put(ctx) }

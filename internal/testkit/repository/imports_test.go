@@ -31,7 +31,10 @@ var layers = []layer{
 	},
 	{"who", "tenants principals sessions domains/... internal/directory/...", "values helpers machinery"},
 	{"content", "colors aiinstr inputs comments content/... files", "values helpers machinery who"},
-	{"programs", "apps/... webhooks assistants/... internal/chat/... internal/scripts", "values helpers seams machinery who content"},
+	{
+		"programs", "apps/... webhooks assistants/... internal/chat/... internal/scripts",
+		"values helpers seams machinery who content",
+	},
 	{"bundles", "bundles/...", "values helpers machinery who content programs"},
 	{"http", "httpapi internal/rest/...", "values helpers seams machinery who content programs bundles"},
 	{

@@ -62,7 +62,8 @@ func (d *Driver) check(ctx context.Context, c *pgx.Conn) error {
 	var version int
 	var service, creator, bound bool
 	err := c.QueryRow(ctx,
-		`SELECT current_setting('server_version_num')::int, EXISTS (SELECT 1 FROM pg_class WHERE relname = 'tc_tenants'),
+		`SELECT current_setting('server_version_num')::int,
+			EXISTS (SELECT 1 FROM pg_class WHERE relname = 'tc_tenants'),
 		rolsuper OR rolcreaterole, rolsuper FROM pg_roles WHERE rolname = current_user`).Scan(
 		&version, &service, &creator, &d.super,
 	)
@@ -107,9 +108,11 @@ func locked(ctx context.Context, c *pgx.Conn) (yes bool, err error) {
 	err = c.QueryRow(ctx,
 		`SELECT NOT has_database_privilege('public', current_database(), 'CONNECT')
 			AND NOT has_database_privilege('public', current_database(), 'TEMP')
-		AND NOT has_schema_privilege('public', 'public', 'CREATE') AND NOT has_table_privilege('public', 'pg_catalog.pg_class', 'SELECT')
+		AND NOT has_schema_privilege('public', 'public', 'CREATE')
+		AND NOT has_table_privilege('public', 'pg_catalog.pg_class', 'SELECT')
 		AND NOT EXISTS (SELECT 1 FROM pg_language WHERE lanpltrusted AND has_language_privilege('public', oid, 'USAGE'))
-		AND NOT EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname LIKE ANY ($1) AND has_function_privilege('public', oid, 'EXECUTE'))`,
+		AND NOT EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname LIKE ANY ($1)
+			AND has_function_privilege('public', oid, 'EXECUTE'))`,
 		patterns).Scan(&yes)
 	return yes, err
 }
