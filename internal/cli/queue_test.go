@@ -105,7 +105,8 @@ func TestQueue(t *testing.T) {
 		done(t, "", with("migrate")...)
 		done(t, "", with("tenant", "add", "acme")...)
 		done(t, "", with("tenant", "add", "evil")...)
-		const first, second, third = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002", "00000000-0000-7000-8000-000000000003"
+		const id = "00000000-0000-7000-8000-00000000000"
+		const first, second, third = id + "1", id + "2", id + "3"
 		state := someDead(t, flags, first, second, third)
 
 		said := strings.Split(done(t, "", with("queue", "stats")...), "\n")

@@ -107,10 +107,11 @@ func TestRead(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	good := authority(t).pem()
+	bare := base64.StdEncoding.EncodeToString(authority(t).der)
 	for text, want := range map[string]string{
+		bare:     "with -----BEGIN CERTIFICATE-----",
 		"no pem": "with -----BEGIN CERTIFICATE-----",
 		" ":      "with -----BEGIN CERTIFICATE-----",
-		base64.StdEncoding.EncodeToString(authority(t).der):                            "with -----BEGIN CERTIFICATE-----",
 		good + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----":          "number 2 cannot be read",
 		good + "-----BEGIN CERTIFICATE-----\nA*A\n-----END CERTIFICATE-----":           "number 2 is incomplete",
 		strings.Replace(good, "-----END CERTIFICATE-----", "", 1):                      "number 1 is incomplete",

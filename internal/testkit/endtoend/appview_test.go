@@ -153,7 +153,8 @@ window.done = {version: "` + version + `", hash: location.hash}</script></head>`
 		}
 		t.Fatalf("%s is not %s", text, want)
 	}
-	const heard, bar = `JSON.stringify(window.heard || null)`, `document.querySelector("[role=alert]")?.textContent ?? ""`
+	const heard = `JSON.stringify(window.heard || null)`
+	const bar = `document.querySelector("[role=alert]")?.textContent ?? ""`
 	view := "/api/apps/" + app + "/view"
 	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
 	is.Equal(show(ctx, t, w.admin, view+"#/one"), map[string]string{"version": "1", "hash": "#/one"})

@@ -25,8 +25,8 @@ var directive = regexp.MustCompile(`^//[a-z]+:`)
 
 // TestWidths: comments on separate lines have at most 100 columns, and code has at most 120. Lines
 // that cannot be wrapped may be longer: one long word, the tag of a field, a string of several
-// lines, preformatted text, the output of an example, and in tests any string. In a long line, two
-// rules of one comment had been read as one.
+// lines, preformatted text, the output of an example, and in tests strings of more than 40
+// columns together. In a long line, two rules of one comment had been read as one.
 func TestWidths(t *testing.T) {
 	for _, f := range repository.Sources(t) {
 		text, err := os.ReadFile(f.Path)
@@ -40,7 +40,7 @@ func TestWidths(t *testing.T) {
 
 // tooWide returns the numbers of the lines that are too wide.
 func tooWide(lines []string, f *ast.File, line func(token.Pos) int, test bool) (wide []int) {
-	comments, texts := map[int]bool{}, map[int]bool{}
+	comments, texts, literals := map[int]bool{}, map[int]bool{}, map[int]int{} // by line
 	for _, group := range f.Comments {
 		for _, c := range group.List {
 			for n := line(c.Pos()); n <= line(c.End()); n++ {
@@ -57,7 +57,11 @@ func tooWide(lines []string, f *ast.File, line func(token.Pos) int, test bool) (
 				texts[line(n.Tag.Pos())] = true
 			}
 		case *ast.BasicLit:
-			if first, last := line(n.Pos()), line(n.End()); n.Kind == token.STRING && (test || first < last) {
+			first, last := line(n.Pos()), line(n.End())
+			if n.Kind == token.STRING {
+				literals[first] += len(n.Value)
+			}
+			if n.Kind == token.STRING && (first < last || test && literals[first] > 40) {
 				for n := first; n <= last; n++ {
 					texts[n] = true
 				}
