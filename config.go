@@ -81,7 +81,7 @@ type Config struct {
 	// App.Sessions has authenticated can view apps beside Authenticate.
 	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies that requests come through. From them, and
-	// from nobody else, the header X-Forwarded-For, or Forwarded in requests without that header,
+	// from them only, the header X-Forwarded-For, or Forwarded in requests without that header,
 	// is read from the right up to the first address that is not in these networks: that is the
 	// client's, in the log, for the locks of logins and for API tokens of a range of addresses.
 	// Each proxy must add to the header that is read. Default: none, the client's address is the
@@ -188,7 +188,7 @@ type Config struct {
 	// license set them.
 	OpenLicenses bool
 	// TenantQuota is how many bytes a tenant may store in files and records together; default 10
-	// GiB. What a tenant has of its own (tenants.Unchecked.SetQuota) is in its place. See
+	// GiB. A quota of the tenant's own (tenants.Unchecked.SetQuota) replaces it. See
 	// docs/quotas.md.
 	TenantQuota int64
 	// UserQuota is how many bytes the uploads of a user may have together; default 2 GiB.

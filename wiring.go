@@ -161,7 +161,7 @@ func (g ground) libraryOf(kind entity.Kind) *libraries.Files {
 	})
 }
 
-// identity is who calls.
+// identity has the services of callers.
 type identity struct {
 	principals *principals.Service
 	tenants    *tenants.Service
@@ -270,7 +270,7 @@ func (g ground) ownLibraries(ctx context.Context, tenant string, ids []string) (
 	return of, err
 }
 
-// programs are what tenants have run, and the sessions and tokens of those who use it.
+// programs has the services of what tenants run, and of the sessions and tokens of its users.
 type programs struct {
 	handlers      *handlers.Service
 	apps          *apps.Service
@@ -282,7 +282,7 @@ type programs struct {
 	agents        *agents.Service
 	webhooks      *webhooks.Service
 	scripts       *scripts.Binder
-	models        ai.Provider // of those who ask by themselves
+	models        ai.Provider // for chats of callers, with their places
 }
 
 // programs builds the services of apps and assistants, and of what these run.

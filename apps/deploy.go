@@ -80,7 +80,7 @@ func runs(name string) bool {
 func installs(name string) bool { return runs(name) || slices.Contains(manifest.Files(), name) }
 
 // HandlerFiles returns what finds the files of an app or draft, and a text that changes with those
-// that can have to do with what it runs. What runs handlers needs it, which a Service needs.
+// that can have to do with what it runs. A Service needs the engine of handlers, which needs it.
 func HandlerFiles(
 	store Store, files *Files,
 ) func(ctx context.Context, app HandlerApp) (all fs.FS, version string, err error) {

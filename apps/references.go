@@ -86,8 +86,8 @@ func (s *Service) DeleteTag(ctx context.Context, id, tag string) error {
 
 var errTag = errs.New(errs.NotFound, "Tag not found.")
 
-// findTag returns the id of a tag in lower case and its index among those of an app, -1 if there is
-// none, and checks the condition of a write to it.
+// findTag returns the id of a tag in lower case and its index among those of an app, or -1, and
+// checks the condition of a write to it.
 func findTag(ctx context.Context, app App, tag string) (id string, at int, err error) {
 	id, ok := uuids.Parse(tag)
 	if !ok {

@@ -99,7 +99,7 @@ func (r *report) warn(warnings ...string) {
 	r.dropped += len(warnings) - fit
 }
 
-// tell adds sentences for the superusers of another tenant.
+// tell adds warnings for the superusers of another tenant.
 func (r *report) tell(sentences ...string) {
 	r.notice = append(r.notice, sentences[:min(len(sentences), max(0, maxWarnings-len(r.notice)))]...)
 }

@@ -89,8 +89,8 @@ func (w *writer) backUp(ctx context.Context) error {
 // secretsOf returns how many secrets an entity has, of which its row has the masks.
 func secretsOf(row entity.Row) int { return bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`)) }
 
-// remove deletes what the plan removes, the kinds that need others first. What deleted users and
-// teams own passes to the owner of the import.
+// remove deletes what the plan removes, beginning with the kinds that need others. What deleted
+// users and teams own passes to the owner of the import.
 func (w *writer) remove(ctx context.Context) error {
 	for _, kind := range slices.Backward(w.s.kinds) {
 		ids := w.removed[kind]

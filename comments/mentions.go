@@ -45,7 +45,7 @@ func (s spot) names() []string {
 // scan finds what may be mentions: each @ at the start of a word, with a username right after it
 // that has a letter or digit. The @ is not at the start of a word after a letter, digit or mark,
 // but for those of scripts that are written without spaces, after a _ that belongs to a word, and
-// after another @. Code, addresses and npm's names, such as @scope/package, mention nobody.
+// after another @. Code, addresses and npm's names, such as @scope/package, are not mentions.
 //
 // The first 100 spots of a message count. So at most 100 users are mentioned and notified; any
 // other @ is text, and the message is kept as it is.

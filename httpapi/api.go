@@ -183,7 +183,7 @@ type api struct {
 	mount        string      // path of BaseURL, without a slash at its end
 	origins      *appOrigins // nil for none
 	secureCookie bool
-	noLogins     bool // the host authenticates callers, and nobody logs in here
+	noLogins     bool // the host authenticates callers; the routes of log-in do not exist
 }
 
 // New returns a handler that serves all routes. It returns errs.Invalid if BaseURL is malformed.

@@ -23,7 +23,7 @@ type appBody struct {
 	Defn               json.RawMessage `json:"defn"`
 	Settings           json.RawMessage `json:"settings"`
 	Origin             *string         `json:"origin"`
-	LibraryID          *string         `json:"libraryId"` // null for those who do not see the insides
+	LibraryID          *string         `json:"libraryId"` // null for callers that do not see the insides
 	EditingID          *string         `json:"editingId"`
 	EditingSession     *string         `json:"editingSession"`
 	EditingHeartbeatAt *hal.Time       `json:"editingHeartbeatAt"`
@@ -32,7 +32,7 @@ type appBody struct {
 	Shared             bool            `json:"shared"`
 	Favorite           bool            `json:"favorite"`
 	IsManaged          bool            `json:"isManaged"`
-	// a mask; null for none, and for those who do not see the insides
+	// a mask; null for none, and for callers that do not see the insides
 	WebhookSecret *string `json:"webhookSecret"`
 	FolderID      *string `json:"folderId"`
 	Source        *string `json:"source"`
@@ -42,7 +42,7 @@ type appBody struct {
 	DefnUpdatedAt     *hal.Time `json:"defnUpdatedAt"`
 	ContentModifiedAt *hal.Time `json:"contentModifiedAt"`
 	DeployedAt        *hal.Time `json:"deployedAt"`
-	// its webhooks and agents run as nobody until the owner deploys it
+	// its webhooks and agents do not run until the owner deploys it
 	AwaitsOwner bool               `json:"awaitsOwner,omitempty"`
 	DeletedAt   *hal.Time          `json:"deletedAt"`
 	CreatedAt   hal.Time           `json:"createdAt"`
@@ -98,7 +98,7 @@ func (a appRoutes) app(v apps.Shown, one bool) hal.Resource {
 	}}
 }
 
-// libraryOf returns the id of an app's library for those who see its insides.
+// libraryOf returns the id of an app's library for callers that see its insides.
 func libraryOf(v apps.Shown) *string {
 	if !v.Inside {
 		return nil

@@ -37,7 +37,7 @@ func (m *markup) addf(format string, texts ...string) {
 	fmt.Fprintf(m, format, escaped...)
 }
 
-// links adds a list of links, if there are some. format has a %s for the text of one.
+// links adds a list of links, or nothing for no links. format has a %s for the text of one.
 func (m *markup) links(format string, all []pageLink) {
 	if len(all) == 0 {
 		return

@@ -49,7 +49,8 @@ func (s *Service) PutPicture(ctx context.Context, username string, r io.Reader) 
 	return u, err
 }
 
-// DeletePicture removes a user's picture, if there is one. Errors: errs.Forbidden; errs.NotFound.
+// DeletePicture removes the picture of a user. A user without one stays. Errors: errs.Forbidden;
+// errs.NotFound.
 func (s *Service) DeletePicture(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -92,7 +92,7 @@ func (s *Service) open(tenant string, k Kept) (handlers.Request, error) {
 
 // Replay runs the handler of an invocation, whose request was kept, once more, as the owner of the
 // app has it now, and returns the record of that. The signature of the sender is not checked again.
-// It is for those who may change the app.
+// The caller must be allowed to change the app.
 //
 // Errors: errs.NotFound, also for an invocation whose request is not kept; errs.Forbidden;
 // errs.Invalid for a draft; errs.Conflict if no route has the path and method any more, or the

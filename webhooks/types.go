@@ -20,7 +20,7 @@ type (
 	// Outcome is what became of an invocation.
 	Outcome = handlers.Outcome
 
-	// Owner is who the webhooks of an app run as.
+	// Owner is the user or team that the webhooks of an app run as.
 	Owner = owners.Owner
 
 	// Response is what a handler answers.

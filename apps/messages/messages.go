@@ -193,8 +193,8 @@ type Apps interface {
 	// CheckInternals returns the id of an app whose insides the caller may see, or errs.NotFound or
 	// errs.Forbidden.
 	CheckInternals(ctx context.Context, id string) (string, error)
-	// CheckRecords is CheckInternals for what only those may see who may change the app, also with
-	// a token that can only read.
+	// CheckRecords is CheckInternals for what is shown to those only that may change the app, also
+	// with a token that can only read.
 	CheckRecords(ctx context.Context, id string) (string, error)
 }
 
@@ -289,7 +289,7 @@ const kindApp entity.Kind = "app"
 
 // Hooks returns the hooks that keep events and messages up to date when apps and users change.
 // Those of a purged app and those to a deleted user are deleted. Those that have ended are kept for
-// 30 days, the last 10,000 of each app; those that nobody has carried out for 30 days become dead.
+// 30 days, the last 10,000 of each app; those that have waited for 30 days become dead.
 func (u Unchecked) Hooks() entity.Hooks {
 	h := entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
 	for _, table := range []string{"tc_events", "tc_messages"} {

@@ -32,7 +32,7 @@ import (
 // no connection is made to a standby. A server that is silent for read_timeout (default 10s) during
 // a read outside of a transaction, write_timeout (30s) during a write or long_timeout (90s) during
 // a statement of an import, restore, deploy or scan is given up: errs.Unavailable.
-// row_level_security=on tells each statement's tenant to the server's policies.
+// row_level_security=on passes each statement's tenant to the server's policies.
 //
 // It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a
 // URL it cannot read; no error shows the password in it.

@@ -291,7 +291,7 @@ func (d *dev) makeToken(ctx context.Context, id string) error {
 	return err
 }
 
-// say prints a line after the time.
+// say prints the time and a line.
 func (d *dev) say(format string, args ...any) error {
 	return d.calls.print(time.Now().Format(time.TimeOnly) + " " + fmt.Sprintf(format, args...) + "\n")
 }

@@ -156,7 +156,7 @@ func (t traveler[T, X]) put(ctx context.Context, b *transfer.Batch[X]) error {
 		all[i], given[id] = *p.Entity, *p.Shares // without shares those that are there go
 	}
 	if err := t.r.o.Store.PutAll(ctx, b.Tenant, all, b.Yield); err != nil || b.CrossTenant() {
-		return err // nobody gets a right by a deploy
+		return err // a deploy grants no right
 	}
 	return t.r.replaceShares(ctx, b.Tenant, given, b.Warn)
 }

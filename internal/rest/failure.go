@@ -85,7 +85,7 @@ func (e *Engine) fail(w *Response, r *http.Request, err error) {
 	case http.StatusRequestEntityTooLarge, http.StatusInsufficientStorage:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
-	if answer.Status < 400 { // it leads to a page that tells the failure
+	if answer.Status < 400 { // it leads to the page of the failure
 		w.Header().Del("Retry-After")
 		w.Header().Del("WWW-Authenticate")
 	}

@@ -68,8 +68,8 @@ func AppOf(app apps.App) handlers.App {
 	return handlers.App{Tenant: app.Tenant, ID: app.ID, Draft: app.EditingID != nil}
 }
 
-// BindOwner sets what a webhook or tool can call, as the actor in ctx, who is the owner of its app,
-// and returns what must be called when it has ended. A team only reads.
+// BindOwner sets what a webhook or tool can call, as the actor in ctx, which is the owner of its
+// app, and returns what must be called when it has ended. A team only reads.
 func (b *Binder) BindOwner(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
 	who, err := actor.From(ctx)
 	if err != nil {

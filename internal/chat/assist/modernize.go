@@ -16,7 +16,7 @@ import (
 type Modernized struct {
 	Text    string
 	Changes []string // the changes, as the model describes them
-	Added   []string // access rules that the old manifest does not have, and that give the app more rights
+	Added   []string // access rules that the old manifest does not have, and that grant the app more rights
 }
 
 // maxManifest is the most bytes of a manifest that a model rewrites.

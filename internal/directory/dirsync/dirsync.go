@@ -134,7 +134,7 @@ func New(o Options) *Service {
 type SyncOptions struct {
 	Source string // id of the driver, kept as User.Source and Team.Source
 	Force  bool   // disable users and remove memberships however many they are
-	// return a Report, and write nothing; the first warning tells what would be refused without
+	// return a Report, and write nothing; the first warning is what would be refused without
 	// Force
 	DryRun   bool
 	Progress func(done, total int) // called from time to time while it writes; may be nil

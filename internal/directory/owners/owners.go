@@ -38,7 +38,7 @@ type Options struct {
 	Tenants    Tenants
 	Principals Principals
 	// ActorOf returns a user with the rights of the moment. Errors: errs.NotFound;
-	// errs.Unauthenticated for one who may not act.
+	// errs.Unauthenticated for a user that may not act.
 	ActorOf func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// Changes returns how often this process has changed a tenant's users and teams: see cache.New.
 	Changes func(tenant string) uint64
@@ -54,7 +54,7 @@ type Finder struct {
 func New(o Options) *Finder { return &Finder{o, cache.New[Owner](o.Changes)} }
 
 // Owner returns a user or a team as the owner of an app. Errors: errs.NotFound;
-// errs.Unauthenticated for one who may not act, and for "".
+// errs.Unauthenticated for a user that may not act, and for "".
 func (f *Finder) Owner(ctx context.Context, tenant, principal string) (Owner, error) {
 	if principal == "" {
 		return Owner{}, errs.New(
@@ -70,13 +70,13 @@ func (f *Finder) Owner(ctx context.Context, tenant, principal string) (Owner, er
 	})
 }
 
-// Actor is Owner for those who need the actor only.
+// Actor returns the Actor of Owner.
 func (f *Finder) Actor(ctx context.Context, tenant, principal string) (actor.Actor, error) {
 	o, err := f.Owner(ctx, tenant, principal)
 	return o.Actor, err
 }
 
-// Agent returns the actor that the agents of an owner's apps run as: for a team somebody who may
+// Agent returns the actor that the agents of an owner's apps run as: for a team an actor that may
 // use AI, as its members decide what the agents do. Errors: as Owner.
 func (f *Finder) Agent(ctx context.Context, tenant, principal string) (actor.Actor, error) {
 	a, err := f.Actor(ctx, tenant, principal)

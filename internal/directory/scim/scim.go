@@ -116,7 +116,7 @@ type Member struct {
 
 // Store reads and writes users, teams and memberships. Domains are those of the rows: an unknown
 // one has no users and teams. Teams are those of the domain whose source is Source and whose
-// DirectoryGone is false, unless a method says otherwise. The tests beside its bun-backed store
+// DirectoryGone is false, unless the doc of a method differs. The tests beside its bun-backed store
 // define what every implementation must do.
 type Store interface {
 	principals.ProfileStore

@@ -60,7 +60,7 @@ type call struct {
 const keeping = time.Second
 
 // ready returns an idle child of the tenant, if possible one that has the program, or one of no
-// tenant, which is the tenant's from now on. It returns nil if there is neither.
+// tenant, which is the tenant's from now on. Without either it returns nil.
 func (l *pool) ready(c call) (*process, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

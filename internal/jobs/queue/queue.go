@@ -205,7 +205,8 @@ type Store interface {
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// AfterCommit calls f after the commit of the transaction in ctx, or at once if ctx has none.
+	// AfterCommit calls f after the commit of the transaction in ctx, or at once outside a
+	// transaction.
 	AfterCommit(ctx context.Context, f func())
 }
 

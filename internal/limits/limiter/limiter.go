@@ -64,7 +64,7 @@ type key struct {
 	used    int64
 	subkeys map[string]int64 // weight in use, if not 0
 	waiting list.List        // of *waiter, in order of arrival
-	served  map[string]int64 // with FairSubkeys: a count that tells when each second key was last served
+	served  map[string]int64 // with FairSubkeys: a count by which the second keys were last served
 	serves  int64
 	place   *list.Element // in Limiter.ring; nil without waiting callers
 }

@@ -37,7 +37,7 @@ type Part struct {
 	// Total is an expression for the number of rows, such as one of Total. Its arguments are the
 	// first of Args. "": the rows are counted.
 	Total string
-	// What is the noun of the errs.NotFound that Page returns if Total is NULL.
+	// What names the entity in the errs.NotFound that Page returns if Total is NULL.
 	What string
 	// Index is the index by which a page with q finds its rows; nil: it compares all rows.
 	Index *Index

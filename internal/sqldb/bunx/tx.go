@@ -104,8 +104,8 @@ func (r *running) writeLast(ctx context.Context) error {
 	return nil
 }
 
-// AfterCommit runs f after the commit of the transaction in ctx, or at once if ctx has none. It
-// does not run f if the transaction is rolled back. In a transaction of WithTx, f runs when
+// AfterCommit runs f after the commit of the transaction in ctx, or at once outside a transaction.
+// It does not run f if the transaction is rolled back. In a transaction of WithTx, f runs when
 // Committed is called. Functions run in the order of their registration. A function that runs
 // statements must use WithoutTx.
 func AfterCommit(ctx context.Context, f func()) {

@@ -41,7 +41,7 @@ func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 }
 
 // Serve takes the lock for the only server of a SQLite database. It returns errs.Conflict, naming
-// the other server, if there is one. On PostgreSQL, which any number of servers may use, it does
+// the other server, if one runs. On PostgreSQL, which any number of servers may use, it does
 // nothing.
 func Serve(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	if db.Dialect().Name() == dialect.PG {

@@ -19,7 +19,7 @@ type Salvaged struct {
 	Damaged int64 // places of the table at which reading failed
 }
 
-// Rules tell Salvage how to treat the tables of a database.
+// Rules describe how Salvage treats the tables of a database.
 type Rules struct {
 	// Derived reports whether triggers of other tables write the rows of a table. Such rows are not
 	// read.
@@ -289,7 +289,7 @@ func (t *table) beyond(after []any, back bool) string {
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// ahead returns the key of the row n rows further. It returns sql.ErrNoRows if there are fewer.
+// ahead returns the key of the row n rows further. It returns sql.ErrNoRows after the last row.
 func (t *table) ahead(after []any, n int, back bool) ([]any, error) {
 	order := ""
 	if back {

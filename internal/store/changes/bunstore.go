@@ -57,7 +57,7 @@ const (
 	kindForgotten entity.Kind = "changes-of-user"
 )
 
-// Hooks returns what the feed does with its rows, and announces to feed what hooks tell of. Rows
+// Hooks returns what the feed does with its rows, and announces to feed what hooks report. Rows
 // are swept and forgotten also when none are kept any more. later has what is left removed by jobs.
 func (s *Store) Hooks(
 	feed *entity.Changes, later func(ctx context.Context, tenant string, of ...entity.Key) error, times clock.Clock,
@@ -282,7 +282,7 @@ func (g gone) has(ch entity.Change) bool {
 	return false
 }
 
-// Stamp assigns positions to the committed changes of a tenant that have none.
+// Stamp assigns positions to the committed changes of a tenant that lack one.
 func (s *Store) Stamp(ctx context.Context, tenant string) error {
 	for {
 		var waiting int

@@ -47,7 +47,7 @@ type Provider struct {
 	Proved []string          // how clients authenticated
 
 	Ask     bool     // a login shows a page first, with the link #agree
-	Methods []string // allowed authentication of clients; nil: the document has none, and only client_secret_post works
+	Methods []string // allowed authentication of clients; nil: only client_secret_post, unlisted
 	Public  bool     // the client does not have a secret
 	Person  Object   // claims of the person in the ID token
 	// Userinfo has the claims at the userinfo endpoint. It may be about another person than Person.

@@ -228,7 +228,7 @@ func (s *Segment) add(to []gram, text string, i int, places []place) []gram {
 	return to
 }
 
-// following returns the n characters after a place in a text, or "" if there are fewer.
+// following returns the n characters after a place in a text, or "" near the end.
 func (s *Segment) following(p place, text, n int) string {
 	end := int(p)
 	for ; n > 0; n-- {

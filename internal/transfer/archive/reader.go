@@ -227,8 +227,8 @@ func describes(record string) bool {
 	return strings.HasPrefix(record, "SCHILY.") || strings.HasPrefix(record, "LIBARCHIVE.")
 }
 
-// Repack tells, as a part of a sentence, what to do about an archive that was packed in another
-// order: checksums.json has the names in the order of the archive.
+// Repack is the part of a sentence that explains what to do about an archive that was packed in
+// another order: checksums.json has the names in the order of the archive.
 const Repack = `in the folder that the archive was unpacked into, run: tar -czf ../archive.tgz --no-recursion -T ` +
 	`<(sed -n 's/^"\(.*\)": "[0-9a-f]*",\?$/\1/p' checksums.json; echo checksums.json)`
 

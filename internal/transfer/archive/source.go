@@ -27,7 +27,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fault returns errs.Invalid with the message, or the error of the source if there was one.
+// fault returns errs.Invalid with the message, or the error of the source if it failed.
 func (s *source) fault(err error, message string) error {
 	if s.err != nil {
 		return s.err
