@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 // rename changes the names of users wherever they are stored. Names may pass from one to another,
-// in a circle too, but must not be those of other users. It joins the transaction in ctx.
+// in a circle too, but must not be those of other users. In changes each user is deleted and
+// created. It joins the transaction in ctx.
 func (s *Service) rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
 	if err := s.store.LockPrincipals(ctx, tenant, slices.Collect(maps.Keys(names))); err != nil {
 		return err
@@ -29,7 +31,15 @@ func (s *Service) rename(ctx context.Context, tenant string, names map[string]st
 			}
 		}
 	}
-	return nil
+	var was, is []entity.Key
+	for _, old := range slices.Sorted(maps.Keys(names)) {
+		was = append(was, entity.Key{Kind: entity.KindUser, ID: old})
+		is = append(is, entity.Key{Kind: entity.KindUser, ID: names[old]})
+	}
+	if err := s.feed.Each(ctx, tenant, entity.ActionDelete, was...); err != nil {
+		return err
+	}
+	return s.feed.Each(ctx, tenant, entity.ActionCreate, is...)
 }
 
 // renameSteps splits renames into two steps, in each of which no new name is an old one: a user

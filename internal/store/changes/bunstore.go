@@ -4,8 +4,6 @@ package bunstore
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -63,19 +61,7 @@ func (s *Store) Hooks(
 	feed *entity.Changes, later func(ctx context.Context, tenant string, of ...entity.Key) error, times clock.Clock,
 ) entity.Hooks {
 	return entity.Hooks{
-		Renamed: func(ctx context.Context, tenant string, names map[string]string) error {
-			if err := s.RenameUsers(ctx, tenant, names); err != nil {
-				return err
-			}
-			var was, is []entity.Key
-			for _, old := range slices.Sorted(maps.Keys(names)) {
-				was = append(was, entity.Key{Kind: entity.KindUser, ID: old})
-				is = append(is, entity.Key{Kind: entity.KindUser, ID: names[old]})
-			}
-			return errors.Join(
-				feed.Each(ctx, tenant, entity.ActionDelete, was...), feed.Each(ctx, tenant, entity.ActionCreate, is...),
-			)
-		},
+		Renamed: s.RenameUsers,
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 			left, err := s.Forget(ctx, tenant, entity.IDs(gone, entity.KindUser), times.Now(), mostForgotten)
 			if err == nil && len(left) > 0 {
