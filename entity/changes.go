@@ -211,7 +211,7 @@ func record[T any](
 				return err
 			}
 			if change.Before = before; id != "" {
-				change.ID = id
+				change.ID, key.ID = id, id // the write may change the name in of.ID
 			}
 		}
 		in := &recording{of: of, id: change.ID, within: recordingIn(ctx)}
@@ -223,6 +223,7 @@ func record[T any](
 			if change.ID, change.Before, err = c.show(ctx, tenant, key, in.was); err != nil {
 				return err
 			}
+			key.ID = cmp.Or(change.ID, key.ID)
 		}
 		if made != nil {
 			key.ID = made(v)
@@ -249,8 +250,8 @@ func record[T any](
 }
 
 // show is ChangesOptions.Show with masks for the secrets in data that the service does not define.
-// What a GET refuses, such as a kind that is switched off in the
-// tenant, is not shown.
+// It returns "" and nil for an entity that a GET refuses, such as one of a kind that is switched
+// off in the tenant.
 func (c *Changes) show(
 	ctx context.Context, tenant string, k Key, row any,
 ) (id string, shown json.RawMessage, err error) {
