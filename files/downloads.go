@@ -18,9 +18,9 @@ const Superusers = "*"
 // creator alone, or for the superusers of its tenant, until it expires.
 type Downloads struct{ files *Service }
 
-// NewDownloads returns Downloads. It sets what tells downloads from other files: Noun and Table.
+// NewDownloads returns Downloads. It sets what tells downloads from other files: Noun, Kind and Table.
 func NewDownloads(o Options) *Downloads {
-	o.Noun, o.Table = "Download", "tc_downloads"
+	o.Noun, o.Kind, o.Table = "Download", KindDownload, "tc_downloads"
 	return &Downloads{New(o)}
 }
 

@@ -98,6 +98,7 @@ type Options struct {
 	Store    Store
 	Blobs    Blobs
 	Noun     string           // names a file in messages, such as "Upload"
+	Kind     entity.Kind      // of the files in changes
 	Table    string           // of the Store, for a sweep to find what has expired
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
@@ -174,7 +175,7 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 		if err := s.stillWithin(ctx, tenant, f); err != nil {
 			return err
 		}
-		return s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, entity.Key{Kind: s.kind(), ID: f.ID})
+		return s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, entity.Key{Kind: s.o.Kind, ID: f.ID})
 	})
 	if err != nil {
 		return File{}, err
@@ -182,9 +183,6 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 	kept = true
 	return f, nil
 }
-
-// kind is the kind of the files in changes: upload or download.
-func (s *Service) kind() entity.Kind { return entity.Kind(strings.ToLower(s.o.Noun)) }
 
 // room returns how many bytes the user's next file may have for all of them to be within the quota.
 // It returns errs.Full if there are none, or fewer than the file is about to have.

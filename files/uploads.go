@@ -24,9 +24,9 @@ type Uploads struct {
 }
 
 // NewUploads returns Uploads. An upload has at most 256 MiB, and all of a user have 2 GiB, unless o
-// has other limits. It sets what tells uploads from other files: Noun and Table.
+// has other limits. It sets what tells uploads from other files: Noun, Kind and Table.
 func NewUploads(o Options) *Uploads {
-	o.Noun, o.Table = "Upload", "tc_uploads"
+	o.Noun, o.Kind, o.Table = "Upload", KindUpload, "tc_uploads"
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Quota = cmp.Or(o.Quota, max(defaultQuota, o.Limit))
 	return &Uploads{files: New(o), limit: o.Limit}

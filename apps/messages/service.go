@@ -270,9 +270,12 @@ func (s *Service) send(
 		if err := s.store.InsertMessages(ctx, tenant, all); err != nil {
 			return err
 		}
-		for _, m := range all {
-			key := entity.Key{Kind: KindMessage, ID: s.o.Feed.Part(app, m.ID)}
-			if err := s.o.Feed.Announce(ctx, tenant, entity.ActionCreate, key); err != nil {
+		if s.o.Feed != nil {
+			keys := make([]entity.Key, len(all))
+			for i, m := range all {
+				keys[i] = entity.Key{Kind: KindMessage, ID: s.o.Feed.Part(app, m.ID)}
+			}
+			if err := s.o.Feed.Each(ctx, tenant, entity.ActionCreate, keys...); err != nil {
 				return err
 			}
 		}

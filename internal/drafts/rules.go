@@ -435,7 +435,11 @@ func (r *Rules[T]) SetOwner(ctx context.Context, id, owner string) (e T, who Cal
 			*f.OwnerID, *f.UpdatedAt = owner, r.Stamp()
 			return nil
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		key := entity.Key{Kind: r.n.Kind, ID: *r.fields(&draft).ID}
+		return r.o.Feed.Each(ctx, a.Tenant, entity.ActionUpdate, key)
 	})
 	return e, who, err
 }

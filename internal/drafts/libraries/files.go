@@ -366,10 +366,7 @@ func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock f
 }
 
 func (l *Files) announce(ctx context.Context, tenant, library, path string, action entity.Action) error {
-	if l.feed == nil {
-		return nil
-	}
-	return l.feed.Each(ctx, tenant, action, entity.Key{Kind: l.kind, ID: library + "/" + path})
+	return l.feed.Each(ctx, tenant, action, entity.Key{Kind: l.kind, ID: l.feed.Part(library, path)})
 }
 
 // Keep removes the files of a library whose paths are not among these. The caller has locked the
