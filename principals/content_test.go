@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
-	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )

@@ -2,13 +2,13 @@ package principals
 
 import (
 	"context"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 

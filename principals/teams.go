@@ -2,9 +2,9 @@ package principals
 
 import (
 	"context"
-	"github.com/tenantcontent/tenantcontent/entity"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
 	"github.com/tenantcontent/tenantcontent/paging"

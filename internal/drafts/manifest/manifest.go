@@ -7,13 +7,12 @@
 package manifest
 
 import (
-	"slices"
-	"strings"
-
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun/driver/pgdriver"
+
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
-	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // cluster is the server of all tests but those that stop theirs; nil if the environment names

@@ -1,7 +1,6 @@
 package repository_test
 
 import (
-	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 )
 
 // TestNoExportedVariables: packages export constants and functions instead of variables, which

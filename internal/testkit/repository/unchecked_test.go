@@ -1,7 +1,6 @@
 package repository_test
 
 import (
-	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 )
 
 // withoutActor are the methods of services that check no permission, each with its reason. All
