@@ -18,8 +18,11 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -236,12 +239,12 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 			is.Equal(w.Code, http.StatusOK)
 			return w.Body.String()
 		}
-		slug := "sales"
+		slug, sold := "sales", "sold"
 		e, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &slug})
 		is.NoErr(err)
 		made := get("/api/reports/" + e.ID)
 		_, err = app.Content.Update(ctx, "report", "jo:sales", func(e *content.Entity) error {
-			e.Name = "Sold"
+			e.Name, e.Slug = "Sold", &sold // the name by which the row was asked for ends
 			return nil
 		})
 		is.NoErr(err)
@@ -261,6 +264,32 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 		is.Equal(string(page.Rows[2].After), edited)
 		is.Equal(string(page.Rows[3].Before), edited)
 		is.Equal(string(page.Rows[4].After), color)
+	})
+}
+
+// TestSwappedNamesAnnounceNoThird: the names pass through a third one, which no reader hears of.
+func TestSwappedNamesAnnounceNoThird(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		app := listening(t, db, tenantcontent.Config{DomainDrivers: []domains.Driver{ldap.LDAP{}}})
+		addLDAP(t, app)
+		scan := func(first, second string) {
+			_, err := syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{People: []principals.Identity{
+				{ID: "1", Username: first}, {ID: "2", Username: second},
+			}}, dirsync.SyncOptions{Source: "LDAP"})
+			is.NoErr(err)
+		}
+		scan("jo", "mia")
+		_, page := changed(t, app, "acme", 0)
+		scan("mia", "jo")
+		got := map[string]int{}
+		_, swapped := changed(t, app, "acme", page.Next)
+		for _, c := range swapped.Rows {
+			if c.Kind == entity.KindUser && c.Action != entity.ActionUpdate {
+				got[string(c.Action)+" "+c.ID]++
+			}
+		}
+		is.Equal(got, map[string]int{"delete jo": 1, "delete mia": 1, "create jo": 1, "create mia": 1})
 	})
 }
 
