@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	agentstore "github.com/tenantcontent/tenantcontent/internal/store/agents"
@@ -360,7 +361,14 @@ func TestAgentsSteps(t *testing.T) {
 		return turn
 	})
 	t.Cleanup(s.Close)
-	w := newWorld(t, dbtest.SQLite, withAI(modelAt(t, s)), withPolls)
+	continuing := 0
+	model := chat.Around(modelAt(t, s), func(_ context.Context, r chat.Request, do func() error) error {
+		if r.Continues {
+			continuing++
+		}
+		return do()
+	})
+	w := newWorld(t, dbtest.SQLite, withAI(model), withPolls)
 	w.work(t)
 	h := agentApp(
 		t, w, "agents:\n  a: {tools: tools/a.js}\n", map[string]string{"tools/a.js": "export default () => {}"},
@@ -372,6 +380,7 @@ func TestAgentsSteps(t *testing.T) {
 		[]any{"done", 20, 39, "more", "done"},
 	)
 	is.Equal(len(s.Requests()[19].Tools), 0)
+	is.Equal(continuing, 19) // all answers but the first one
 }
 
 // TestAgentsBySchedule: a schedule starts one run at a time; overrides change it, and survive a

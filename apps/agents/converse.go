@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
@@ -167,6 +168,9 @@ const busyPause = time.Second
 // try lasts: people who take all places do not make runs fail.
 func (c *conversation) chat(ctx context.Context, r ai.Request, emit func(ai.Part) error) (ai.Answer, error) {
 	ctx = actor.With(ctx, c.who)
+	if c.answers() > 0 {
+		ctx = chat.Continue(ctx)
+	}
 	for {
 		a, err := c.s.o.Provider.Chat(ctx, r, emit)
 		if errs.CodeOf(err) != errs.Busy {

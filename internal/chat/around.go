@@ -8,9 +8,9 @@ import (
 
 // Request describes a call of a Provider to the function of Around.
 type Request struct {
-	Image     bool   // the call makes an image; else it continues a conversation
+	Image     bool   // the call makes an image; else it requests an answer
 	User      string // the User of the ai.Request or ai.ImageRequest
-	Continues bool   // the request has the results of the model's last tool calls
+	Continues bool   // the call belongs to a conversation in which a model has answered: see Continuing
 }
 
 // Around returns a Provider that calls around instead of p. around calls do, which calls p,
@@ -54,8 +54,7 @@ type chatsAround struct {
 func (c chatsAround) Chat(
 	ctx context.Context, r ai.Request, emit func(ai.Part) error,
 ) (answer ai.Answer, err error) {
-	n := len(r.Messages)
-	about := Request{User: r.User, Continues: n > 0 && r.Messages[n-1].Role == ai.ToolRole}
+	about := Request{User: r.User, Continues: Continuing(ctx)}
 	err = c.around(ctx, about, func() (err error) {
 		answer, err = c.of.Chat(ctx, r, emit)
 		return err
@@ -71,7 +70,8 @@ type imagesAround struct {
 
 // Image implements ai.Imager.
 func (i imagesAround) Image(ctx context.Context, r ai.ImageRequest) (image ai.Image, err error) {
-	err = i.around(ctx, Request{Image: true, User: r.User}, func() (err error) {
+	about := Request{Image: true, User: r.User, Continues: Continuing(ctx)}
+	err = i.around(ctx, about, func() (err error) {
 		image, err = i.of.Image(ctx, r)
 		return err
 	})

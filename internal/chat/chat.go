@@ -2,7 +2,7 @@
 // are done, and it continues with their results until it makes no more calls.
 //
 // httpapi runs the chats of apps and the conversations with assistants with it.
-// internal/chat/assist uses it for single answers. Agents store each step, so they do not use it.
+// internal/chat/assist uses it for single answers. Agents store each step, so they do not use Run.
 package chat
 
 import (
@@ -69,6 +69,17 @@ type Event struct {
 // Speaker is an assistant to which a conversation has been handed over.
 type Speaker struct{ ID, Name string }
 
+type continuingKey struct{}
+
+// Continue returns a context of a conversation in which a model has answered: see Continuing.
+func Continue(ctx context.Context) context.Context {
+	return context.WithValue(ctx, continuingKey{}, true)
+}
+
+// Continuing reports whether a call of a Provider belongs to a conversation in which a model has
+// answered. Run passes such a context to its tools and to the Provider, from the second answer on.
+func Continuing(ctx context.Context) bool { return ctx.Value(continuingKey{}) != nil }
+
 type emitKey struct{}
 
 // Emit emits an event of a conversation. A tool calls it with the context of its call. Outside of a
@@ -122,6 +133,9 @@ func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error
 		calls, err := r.answer(ctx)
 		if err != nil || len(calls) == 0 || step == o.Steps {
 			return r.out, err
+		}
+		if step == 1 {
+			ctx = Continue(ctx)
 		}
 		for _, c := range calls {
 			if err := r.call(ctx, c); err != nil {

@@ -40,20 +40,20 @@ func TestPlaces(t *testing.T) {
 	people, agents := places.For(s, ""), places.For(s, "agents")
 	acme := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "mia"})
 	answers := make(chan error, 100)
-	ask := func(ctx context.Context, of ai.Provider, user string, role ai.Role) {
-		_, err := of.Chat(ctx, ai.Request{User: user, Messages: []ai.Message{{Role: role}}}, nil)
+	ask := func(ctx context.Context, of ai.Provider, user string) {
+		_, err := of.Chat(ctx, ai.Request{User: user}, nil)
 		answers <- err
 	}
 	for range chat.MaxAtOnceOfUser {
-		go ask(acme, people, "mia", ai.User)
+		go ask(acme, people, "mia")
 		is.Equal(<-s.begun, "mia")
 	}
 	for _, agent := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		go ask(acme, agents, agent, ai.User)
+		go ask(acme, agents, agent)
 		is.Equal(<-s.begun, agent)
 	}
 	for user, of := range map[string]ai.Provider{"mia": people, "i": agents} {
-		ask(acme, of, user, ai.User)
+		ask(acme, of, user)
 		is.Equal(errs.CodeOf(<-answers), errs.Busy)
 		_, err := of.(ai.Imager).Image(acme, ai.ImageRequest{User: user})
 		is.Equal(errs.CodeOf(err), errs.Busy)
@@ -63,7 +63,7 @@ func TestPlaces(t *testing.T) {
 		_, err := people.(ai.Imager).Image(ctx, ai.ImageRequest{User: user})
 		is.NoErr(err)
 	}
-	go ask(acme, people, "mia", ai.ToolRole)
+	go ask(chat.Continue(acme), people, "mia")
 	select {
 	case err := <-answers:
 		t.Fatalf("a call that continues a conversation ended with %v, not after the others", err)
@@ -73,4 +73,39 @@ func TestPlaces(t *testing.T) {
 	for range 2*chat.MaxAtOnceOfUser + 1 {
 		is.NoErr(<-answers)
 	}
+}
+
+// drawing is a Provider that calls a tool in its first answer, and makes images.
+type drawing struct{ answers *int }
+
+// Chat implements ai.Provider.
+func (d drawing) Chat(_ context.Context, _ ai.Request, emit func(ai.Part) error) (ai.Answer, error) {
+	if *d.answers++; *d.answers > 1 {
+		return ai.Answer{Finish: ai.Stopped}, emit(ai.Part{Text: "Done."})
+	}
+	return ai.Answer{}, emit(ai.Part{ToolCall: &ai.ToolCall{ID: "a", Name: "draw", Arguments: "{}"}})
+}
+
+// Image implements ai.Imager.
+func (drawing) Image(context.Context, ai.ImageRequest) (ai.Image, error) { return ai.Image{}, nil }
+
+// TestContinues: all calls of a conversation but the first one continue it, also those that its
+// tools make.
+func TestContinues(t *testing.T) {
+	is := is.New(t)
+	var got []chat.Request
+	p := chat.Around(drawing{new(int)}, func(_ context.Context, r chat.Request, do func() error) error {
+		got = append(got, r)
+		return do()
+	})
+	draw := chat.Tool{Tool: ai.Tool{Name: "draw"}, Run: func(ctx context.Context, _ ai.ToolCall) (string, error) {
+		_, err := p.(ai.Imager).Image(ctx, ai.ImageRequest{User: "u"})
+		return "It is shown.", err
+	}}
+	_, err := chat.Run(
+		t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{draw}},
+		func(chat.Event) error { return nil },
+	)
+	is.NoErr(err)
+	is.Equal(got, []chat.Request{{}, {Image: true, User: "u", Continues: true}, {Continues: true}})
 }

@@ -174,6 +174,7 @@ func object[T any](ctx context.Context, p ai.Provider, user, prompt string, acce
 				errs.Upstream, err, "The model has not answered as it must. Try again, or use another model.",
 			)
 		}
+		ctx = chat.Continue(ctx)
 		r.Messages = append(r.Messages, ai.Message{Role: ai.Assistant, Content: text},
 			ai.Message{
 				Role:    ai.User,

@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
 	"github.com/tenantcontent/tenantcontent/internal/drafts/manifest"
 )
@@ -75,9 +76,15 @@ func TestSuggest(t *testing.T) {
 	is := is.New(t)
 	long := strings.Repeat("x", 201)
 	p, s := model(t, "Sorry", `Here: {"suggestions": ["`+long+`", " a\nb", " How much? "]}`)
+	var continues []bool
+	p = chat.Around(p, func(_ context.Context, r chat.Request, do func() error) error {
+		continues = append(continues, r.Continues)
+		return do()
+	})
 	got, err := assist.Suggest(t.Context(), p, "u", sales)
 	is.NoErr(err)
 	is.Equal(got, []string{"How much?"})
+	is.Equal(continues, []bool{false, true}) // a second try does not end for want of a place
 	again := s.Requests()[1]
 	is.Equal(len(again.Messages), 3) // with the error
 	is.True(strings.HasPrefix(again.Last().Text(), "That is not right: "))
