@@ -105,8 +105,13 @@ func (a chats) needsModel(r *rest.Request) error {
 // suggestTimeout bounds answers of models that are not streamed.
 const suggestTimeout = 2 * time.Minute
 
-// modelUser returns the ai.Request.User of a request.
-func modelUser(r *rest.Request) string { return ai.Pseudonym(r.Who.Tenant, person(r)) }
+// modelUser returns the ai.Request.User of a request: that of its visitor, else that of its caller.
+func modelUser(r *rest.Request) string {
+	if visitOf(r).visitor != nil {
+		return ai.Pseudonym(r.Who.Tenant, person(r))
+	}
+	return chat.UserOf(r.Who)
+}
 
 // promptApp returns an app as prompts describe it, with the datasets that the app can read for the
 // caller now.

@@ -44,13 +44,21 @@ func NewPlaces(wait time.Duration) *Places {
 	})}
 }
 
+// UserOf returns the ai.Request.User of an actor.
+func UserOf(a actor.Actor) string { return ai.Pseudonym(a.Tenant, "user "+a.User) }
+
 // For returns a Provider whose calls take a place of the tenant of the actor in their context, and
-// one of the request's user. If group is not "", all callers of the tenant with the same group
-// share the places of one user. A call without a place in time returns errs.Busy, and is not made.
+// one of the request's user, which is UserOf the actor for a request without User. If group is not
+// "", all callers of the tenant with the same group share the places of one user. A call without a
+// place in time returns errs.Busy, and is not made.
 func (p *Places) For(of ai.Provider, group string) ai.Provider {
 	return Around(of, func(ctx context.Context, r Request, do func() error) error {
 		who, _ := actor.From(ctx) // without an actor, the tenant is ""
-		leave, err := p.take(ctx, r.Continues, who.Tenant, cmp.Or(group, r.User))
+		user := cmp.Or(group, r.User)
+		if user == "" && who.User != "" {
+			user = UserOf(who)
+		}
+		leave, err := p.take(ctx, r.Continues, who.Tenant, user)
 		if err != nil {
 			return err
 		}

@@ -75,6 +75,38 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestPlacesWithoutUser: a call without the User of a request counts for the user who makes it,
+// together with those that name this user.
+func TestPlacesWithoutUser(t *testing.T) {
+	is := is.New(t)
+	s := stalling{make(chan string, 100), make(chan struct{})}
+	people := chat.NewPlaces(0).For(s, "")
+	mia, tim := actor.Actor{Tenant: "acme", User: "mia"}, actor.Actor{Tenant: "acme", User: "tim"}
+	answers := make(chan error, chat.MaxAtOnceOfUser)
+	for i := range chat.MaxAtOnceOfUser {
+		r := ai.Request{}
+		if i%2 == 0 {
+			r.User = chat.UserOf(mia)
+		}
+		go func() {
+			_, err := people.Chat(actor.With(t.Context(), mia), r, nil)
+			answers <- err
+		}()
+		is.Equal(<-s.begun, r.User)
+	}
+	image := func(ctx context.Context, user string) errs.Code {
+		_, err := people.(ai.Imager).Image(ctx, ai.ImageRequest{User: user})
+		return errs.CodeOf(err)
+	}
+	is.Equal(image(actor.With(t.Context(), mia), ""), errs.Busy)
+	is.Equal(image(actor.With(t.Context(), mia), chat.UserOf(mia)), errs.Busy)
+	is.Equal(image(actor.With(t.Context(), tim), ""), errs.Code(""))
+	close(s.release)
+	for range chat.MaxAtOnceOfUser {
+		is.NoErr(<-answers)
+	}
+}
+
 // drawing is a Provider that calls a tool in its first answer, and makes images.
 type drawing struct{ answers *int }
 
