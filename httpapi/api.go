@@ -41,6 +41,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
@@ -175,6 +176,7 @@ type Handler interface {
 type api struct {
 	Config
 	*rest.Engine
+	chatting     *limiter.Limiter       // of open conversations, by tenant and person
 	plurals      map[entity.Kind]string // see pluralsOf
 	byName       map[string]*rest.Route
 	viewHeaders  viewHeaders
@@ -198,7 +200,7 @@ func New(c Config) (Handler, error) {
 	if c.AI == nil {
 		c.AI = ai.None{}
 	}
-	a := &api{noLogins: c.Authenticate != nil && !c.KeepLogins}
+	a := &api{chatting: newChatting(), noLogins: c.Authenticate != nil && !c.KeepLogins}
 	var err error
 	if a.origin, a.mount, err = rest.ParseBaseURL(c.BaseURL); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
+	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
 // chats is what the routes that language models answer share. Visitors call some.
@@ -385,16 +387,53 @@ type (
 	}
 )
 
+// The most conversations that are open at once. Each has its skills open, such as connections to
+// servers of tools and texts of files, also while it waits for a model or a person. So there are
+// more of them than models answer: see chat.Places.
+const (
+	maxChatting         = 1024
+	maxChattingOfTenant = 256
+	maxChattingOfPerson = 32
+)
+
+// newChatting returns a limiter of open conversations. A quarter of them is kept for tenants that
+// have none.
+func newChatting() *limiter.Limiter {
+	return limiter.New(limiter.Options{
+		Capacity: maxChatting, Reserve: maxChatting / 4,
+		PerKey: maxChattingOfTenant, PerSubkey: maxChattingOfPerson,
+	})
+}
+
+// openChat counts a conversation of the person who makes a request as open, until leave is called.
+// Errors: errs.Busy.
+func (a chats) openChat(ctx context.Context, r *rest.Request) (leave func(), err error) {
+	leave, err = a.chatting.Acquire(ctx, 1, r.Who.Tenant, person(r))
+	if errors.Is(err, limiter.ErrBusy) {
+		return nil, errs.New(
+			errs.Busy,
+			"Too many conversations are open for you, in this tenant or in all. Wait for one to end, or end one.",
+		)
+	}
+	return leave, err
+}
+
 // chatEvents replies with the conversation that begin returns, as server-sent events: text,
 // tool-call, confirm, tool-result, image and assistant as they happen, then usage and done, or
 // error. What begin returns as end is called at the end, also after an error. Calls that must be
 // confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
-// Errors: those of the conversation, until it has begun.
+// Errors: errs.Busy if too many conversations are open, and begin is not called then; those of the
+// conversation, until it has begun.
 func (a chats) chatEvents(
 	r *rest.Request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string,
 ) (rest.Reply, error) {
 	return a.Events(func(ctx context.Context, send func(name string, data any) error) error {
 		ctx = actor.With(ctx, r.Who)
+		leave, err := a.openChat(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		o, end, err := begin(ctx)
 		defer end()
 		if err != nil {

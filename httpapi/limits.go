@@ -124,8 +124,10 @@ type chatLimits struct {
 	Text     int `json:"textBytes"`
 	Steps    int `json:"steps"`       // answers of the model to one question
 	Result   int `json:"resultBytes"` // of a tool
-	AtOnce   int `json:"atOnce"`      // of a user
+	AtOnce   int `json:"atOnce"`      // answers of models for a user
 	OfTenant int `json:"tenantAtOnce"`
+	Open     int `json:"open"` // conversations of a user or visitor
+	OpenOf   int `json:"tenantOpen"`
 }
 
 // agentLimits are those of the agents of apps.
@@ -183,7 +185,7 @@ func (a limitRoutes) getLimits(r *rest.Request) (rest.Reply, error) {
 	}
 	body.Chats = chatLimits{
 		maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, chat.MaxAtOnceOfUser,
-		chat.MaxAtOnceOfTenant,
+		chat.MaxAtOnceOfTenant, maxChattingOfPerson, maxChattingOfTenant,
 	}
 	of := a.Agents.Unchecked().Limits()
 	body.Agents = agentLimits{
