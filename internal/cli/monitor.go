@@ -39,9 +39,8 @@ func (m monitoring) observe(lib *tenantcontent.Config) *metrics.Metrics {
 }
 
 // serve serves what is configured until stop is called, which waits for the answers that are being
-// written.
-// Errors: errs.Invalid for an address that cannot be listened on, and for one of pprof that is not
-// of this machine.
+// written. The addresses are those that check accepts. Errors: errs.Invalid for an address that
+// cannot be listened on.
 func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
@@ -53,9 +52,6 @@ func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop 
 		}
 	}
 	start := func(flag, address, what string, handler http.Handler) error {
-		if address == "" {
-			return nil
-		}
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			return errs.Wrap(errs.Invalid, err, "--%s: cannot listen on %s: %v", flag, address, err)
@@ -73,24 +69,27 @@ func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop 
 		}()
 		return nil
 	}
-	if err := start("metrics-listen", m.MetricsListen, "metrics", exposition(lib, all)); err != nil {
-		stop()
-		return nil, err
+	if m.MetricsListen != "" {
+		err = start("metrics-listen", m.MetricsListen, "metrics", exposition(lib, all))
 	}
-	if err := m.checkPprof(); err != nil {
-		stop()
-		return nil, err
+	if err == nil && m.PprofListen != "" {
+		err = start("pprof-listen", m.PprofListen, "profiles", profiles())
 	}
-	if err := start("pprof-listen", m.PprofListen, "profiles", profiles()); err != nil {
+	if err != nil {
 		stop()
 		return nil, err
 	}
 	return stop, nil
 }
 
-// checkPprof returns errs.Invalid if profiles would be served to other machines: they show what is
-// in memory.
-func (m monitoring) checkPprof() error {
+// check returns errs.Invalid for an address that cannot be listened on, and for one that would
+// serve profiles to other machines: they show what is in memory.
+func (m monitoring) check() error {
+	if m.MetricsListen != "" {
+		if _, err := net.ResolveTCPAddr("tcp", m.MetricsListen); err != nil {
+			return errs.Wrap(errs.Invalid, err, "--metrics-listen: cannot listen on %s: %v", m.MetricsListen, err)
+		}
+	}
 	if m.PprofListen == "" {
 		return nil
 	}
@@ -120,9 +119,6 @@ func loopback(address string) bool {
 // process.
 func exposition(lib tenantcontent.Config, all *metrics.Metrics) http.Handler {
 	mux := http.NewServeMux()
-	if all == nil {
-		return mux
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -90,14 +91,36 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 func TestMonitoringIsRefusedWhereItIsNotSafe(t *testing.T) {
 	is := is.New(t)
 	for _, at := range []string{"0.0.0.0:0", ":6060", "[::]:6060", "10.0.0.1:6060", "example.com:6060", "6060"} {
-		if err := (monitoring{PprofListen: at}).checkPprof(); err == nil ||
+		if err := (monitoring{PprofListen: at}).check(); err == nil ||
 			!strings.HasPrefix(err.Error(), "--pprof-listen: ") {
 			t.Errorf("pprof at %s: %v", at, err)
 		}
 	}
 	for _, at := range []string{"", "127.0.0.1:6060", "localhost:0", "[::1]:6060"} {
-		is.NoErr((monitoring{PprofListen: at}).checkPprof())
+		is.NoErr((monitoring{PprofListen: at}).check())
 	}
+}
+
+// TestMonitoringOpensNothingAtAWrongAddress: a wrong address is told before there is a folder of
+// data, and one that is in use before the first start, whose password is printed once.
+func TestMonitoringOpensNothingAtAWrongAddress(t *testing.T) {
+	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
+	for flag, says := range map[string]string{
+		"--metrics-listen=127.0.0.1:notaport": "--metrics-listen: cannot listen",
+		"--pprof-listen=0.0.0.0:0":            "is not a loopback address",
+	} {
+		fails(t, 2, says, "", "serve", "--listen=127.0.0.1:0", flag, "--data="+data)
+		_, err := os.Stat(data)
+		is.True(errors.Is(err, fs.ErrNotExist))
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	defer func() { _ = l.Close() }()
+	for _, flag := range []string{"--metrics-listen", "--pprof-listen"} {
+		fails(t, 2, flag+": cannot listen", "", "serve", "--listen=127.0.0.1:0", flag+"="+l.Addr().String(), "--data="+data)
+	}
+	s := serving(t, "--data="+data)
+	is.True(strings.Contains(s.stdout.String(), "First start")) // the failed starts did not use it up
 }
 
 // TestDocumentsNameMetricsThatAreServed: a metric of the dashboard, the alerts or the page is one

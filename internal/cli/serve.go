@@ -43,6 +43,9 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if _, err := net.ResolveTCPAddr("tcp", s.Listen); err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
 	}
+	if err := s.monitoring.check(); err != nil {
+		return err
+	}
 	if err := s.make(); err != nil {
 		return err
 	}
@@ -82,11 +85,17 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := app.Ready(ctx); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.Listen) // before the first start, whose password is printed once
+	// A port in use is an error before the first start, whose password is printed once.
+	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
 	}
 	defer func() { _ = listener.Close() }() // closed already if it has served
+	stop, err := s.monitoring.serve(lib, all)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	url := address(listener.Addr().String(), lib.BaseURL)
 	if err := app.Lock(ctx, url); err != nil {
 		return err
@@ -99,11 +108,6 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if made {
 		welcome(t, generated)
 	}
-	stop, err := s.monitoring.serve(lib, all)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	started(lib, url)
 	return serve(ctx, listener, app, app, lib.Log)
 }
