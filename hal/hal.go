@@ -5,6 +5,7 @@
 package hal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -100,8 +101,34 @@ func Append(dst []byte, v any) ([]byte, error) {
 	case Appender:
 		return v.AppendJSON(dst)
 	}
-	encoded, err := json.Marshal(v)
-	return append(dst, encoded...), err
+	return appendJSON(dst, v)
+}
+
+// appendJSON appends what encoding/json makes of a value, but & as it is: clients and people read
+// the addresses of links. < and > stay escaped, so that JSON in a page cannot end a script.
+func appendJSON(dst []byte, v any) ([]byte, error) {
+	start := len(dst)
+	w := appender{dst}
+	e := json.NewEncoder(&w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return w.dst, err
+	}
+	w.dst = w.dst[:len(w.dst)-1] // the end of the line
+	if bytes.IndexByte(w.dst[start:], '<') < 0 && bytes.IndexByte(w.dst[start:], '>') < 0 {
+		return w.dst, nil
+	}
+	encoded := bytes.ReplaceAll(w.dst[start:], []byte("<"), []byte(`\u003c`)) // they stand in strings alone
+	return append(w.dst[:start], bytes.ReplaceAll(encoded, []byte(">"), []byte(`\u003e`))...), nil
+}
+
+// appender is a slice that an io.Writer appends to.
+type appender struct{ dst []byte }
+
+// Write implements io.Writer.
+func (a *appender) Write(p []byte) (int, error) {
+	a.dst = append(a.dst, p...)
+	return len(p), nil
 }
 
 // append appends the links, ordered by relation.
@@ -200,9 +227,9 @@ func Segment(s string) string {
 // AppendString appends s as a JSON string. It is for lists that are encoded without encoding/json.
 func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(s) // a string can always be encoded
-			return append(dst, quoted...)
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' {
+			dst, _ = appendJSON(dst, s) // a string can always be encoded
+			return dst
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
@@ -216,8 +243,7 @@ func AppendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
 	case "{}", "null":
 		return append(dst, raw...), nil
 	}
-	encoded, err := json.Marshal(raw)
-	return append(dst, encoded...), err
+	return appendJSON(dst, raw)
 }
 
 // AppendStringOrNull appends *s as a JSON string, null for nil.

@@ -321,8 +321,8 @@ func (a appRoutes) appRow(v apps.Shown) appRow {
 func (a appRoutes) listAllApps(r *rest.Request) (rest.Reply, error) {
 	return rest.Streamed(func(w io.Writer) error {
 		return rest.WriteArray(w, a.Apps.All(r.Context()), func(dst []byte, v apps.Shown) []byte {
-			row, _ := json.Marshal(a.appRow(v)) // it has nothing that cannot be encoded
-			return append(dst, row...)
+			dst, _ = hal.Append(dst, a.appRow(v)) // it has nothing that cannot be encoded
+			return dst
 		})
 	})
 }

@@ -335,8 +335,8 @@ func newAssistantRow(v assistants.Shown) assistantRow {
 func (a assistantRoutes) listAllAssistants(r *rest.Request) (rest.Reply, error) {
 	return rest.Streamed(func(w io.Writer) error {
 		return rest.WriteArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
-			row, _ := json.Marshal(newAssistantRow(v)) // it has nothing that cannot be encoded
-			return append(dst, row...)
+			dst, _ = hal.Append(dst, newAssistantRow(v)) // it has nothing that cannot be encoded
+			return dst
 		})
 	})
 }

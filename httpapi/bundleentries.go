@@ -74,11 +74,10 @@ func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
 			if e.found != nil && e.Ref.Kind == kind {
 				found = e.found
 			}
-			encoded, err := json.Marshal(found)
-			if err != nil {
+			var err error
+			if dst, err = hal.Append(dst, found); err != nil {
 				return nil, err
 			}
-			dst = append(dst, encoded...)
 		}
 	}
 	dst = hal.AppendTime(append(dst, `,"createdAt":`...), e.CreatedAt)

@@ -78,7 +78,7 @@ func (s sources) MarshalJSON() ([]byte, error) {
 			}(from)
 		}
 	}
-	return json.Marshal(all)
+	return hal.Append(nil, all)
 }
 
 func (s *sources) FillField(by *jsonfill.Filler, raw json.RawMessage, path string) error {

@@ -226,7 +226,7 @@ func publicConfig(config json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	members["public"] = json.RawMessage("true")
-	return json.Marshal(members)
+	return hal.Append(nil, members)
 }
 
 // invocation encodes a call with its log.

@@ -2,13 +2,13 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
 )
 
 // defaultHeartbeat is how often a stream of events sends something: proxies cut connections that
@@ -81,7 +81,7 @@ type eventStream struct {
 
 // send sends an event.
 func (s *eventStream) send(name string, data any) error {
-	encoded, err := json.Marshal(data)
+	encoded, err := hal.Append(nil, data)
 	if err != nil {
 		return err
 	}
