@@ -496,7 +496,7 @@ func settle(t *testing.T, app *tenantcontent.App, name string) *world {
 		Teams:  map[string]actor.Role{"t": actor.Designer},
 	})
 	var err error
-	_, w.token, err = app.Sessions.CreateToken(ctx, sessions.NewToken{})
+	_, w.token, err = app.Sessions.CreateToken(ctx, ownTokens, sessions.NewToken{})
 	is.NoErr(err)
 	w.report, err = app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0]})
 	is.NoErr(err)

@@ -45,6 +45,9 @@ import (
 
 const password = "correct horse battery"
 
+// ownTokens names the personal tokens of the caller.
+var ownTokens = sessions.TokensOf{Type: sessions.Personal}
+
 // open returns an App on a database, with the superuser jo in both tenants.
 func open(t *testing.T, db *bun.DB, now func() time.Time) *tenantcontent.App {
 	t.Helper()
@@ -98,7 +101,8 @@ func TestSweepRemovesWhatHasExpiredAlone(t *testing.T) {
 			is.NoErr(err)
 			fill(t, app, tenant)
 			soon := now.Add(time.Hour)
-			_, _, err = app.Sessions.CreateToken(as(t.Context(), tenant), sessions.NewToken{ExpiresAt: &soon})
+			ctx := as(t.Context(), tenant)
+			_, _, err = app.Sessions.CreateToken(ctx, ownTokens, sessions.NewToken{ExpiresAt: &soon})
 			is.NoErr(err)
 		}
 		now = now.Add(13 * time.Hour)
@@ -120,7 +124,7 @@ func TestRunLeavesNoGoroutineAndNoCounter(t *testing.T) {
 		app := open(t, db, time.Now)
 		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
-		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), sessions.NewToken{})
+		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), ownTokens, sessions.NewToken{})
 		is.NoErr(err)
 		_, err = app.Tenants.Unchecked().Rekey(t.Context()) // dbtest adds tenants without a key check
 		is.NoErr(err)
@@ -154,7 +158,7 @@ func TestRunFlushesEachSecondAndSweepsEachMinute(t *testing.T) {
 		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
 		fill(t, app, "acme")
-		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), sessions.NewToken{})
+		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), ownTokens, sessions.NewToken{})
 		is.NoErr(err)
 
 		ctx, stop := context.WithCancel(t.Context())
@@ -653,7 +657,8 @@ func TestObserverOfJobsAndHandlers(t *testing.T) {
 		}
 		_, err = app.Apps.Deploy(admin, shop.ID, apps.PublishOptions{})
 		is.NoErr(err)
-		token, err := app.Sessions.CreateWebhookToken(admin, shop.ID, sessions.NewToken{})
+		hooks := sessions.TokensOf{Type: sessions.Webhook, EntityID: shop.ID}
+		token, _, err := app.Sessions.CreateToken(admin, hooks, sessions.NewToken{})
 		is.NoErr(err)
 		key, err := app.Webhooks.Keys(admin, shop.ID)
 		is.NoErr(err)

@@ -43,7 +43,7 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	is.NoErr(err)
 	for _, name := range []string{"jo", "jo", "kim"} {
 		who := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: name})
-		_, _, err = w.Sessions.CreateToken(who, sessions.NewToken{})
+		_, _, err = w.Sessions.CreateToken(who, sessions.TokensOf{Type: sessions.Personal}, sessions.NewToken{})
 		is.NoErr(err)
 		_, err = w.Uploads.Create(who, "a", "", strings.NewReader("x"))
 		is.NoErr(err)

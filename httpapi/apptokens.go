@@ -11,7 +11,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
-	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -74,15 +73,16 @@ func (a appTokenRoutes) routes() []rest.Route {
 type tokened struct {
 	*api
 	plural, kind string
-	page         func(ctx context.Context, id string, q paging.Query) (paging.Page[sessions.Token], error)
-	one          func(ctx context.Context, id, token string) (sessions.Token, error)
-	revoke       func(ctx context.Context, id, token string) error
+	tokenType    string
+}
+
+// of returns whose tokens a request is about.
+func (n tokened) of(r *rest.Request) sessions.TokensOf {
+	return sessions.TokensOf{Type: n.tokenType, EntityID: r.Param("id")}
 }
 
 func (a appTokenRoutes) appTokens() tokened {
-	return tokened{
-		a.api, "apps", string(apps.Kind), a.Sessions.AppTokens, a.Sessions.AppToken, a.Sessions.DeleteAppToken,
-	}
+	return tokened{api: a.api, plural: "apps", kind: string(apps.Kind), tokenType: sessions.AppView}
 }
 
 func (n tokened) token(who actor.Actor, t sessions.Token) hal.Resource {
@@ -104,7 +104,7 @@ func (n tokened) list(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := n.page(r.Context(), r.Param("id"), q)
+	page, err := n.Sessions.Tokens(r.Context(), n.of(r), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -116,7 +116,7 @@ func (n tokened) list(r *rest.Request) (rest.Reply, error) {
 // get serves GET /api/{plural}/{id}/tokens/{tokenId}: 200 and the token without its key; 400 for a
 // draft; 403; 404.
 func (n tokened) get(r *rest.Request) (rest.Reply, error) {
-	t, err := n.one(r.Context(), r.Param("id"), r.Param("tokenId"))
+	t, err := n.Sessions.Token(r.Context(), n.of(r), r.Param("tokenId"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -126,7 +126,7 @@ func (n tokened) get(r *rest.Request) (rest.Reply, error) {
 // remove serves DELETE /api/{plural}/{id}/tokens/{tokenId}: 200; the token and what was opened with
 // it are worth nothing from now on; 400 for a draft; 403; 404.
 func (n tokened) remove(r *rest.Request) (rest.Reply, error) {
-	if err := n.revoke(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
+	if err := n.Sessions.DeleteToken(r.Context(), n.of(r), r.Param("tokenId")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()
@@ -159,17 +159,16 @@ func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	made, err := in.token(sessions.AppView)
+	n := a.appTokens()
+	made, err := in.token(n.tokenType)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var roles []string
-	in.Roles.Apply(&roles)
-	access, err := a.accessOf(r.Context(), r.Param("id"))
-	if err != nil {
+	in.Roles.Apply(&made.Roles)
+	if made.Access, err = a.accessOf(r.Context(), r.Param("id")); err != nil {
 		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateAppToken(r.Context(), r.Param("id"), made, roles, access)
+	t, key, err := a.Sessions.CreateToken(r.Context(), n.of(r), made)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -177,7 +176,6 @@ func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	n := a.appTokens()
 	return n.made(
 		r, t, key, app,
 		n.links(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key)),

@@ -508,10 +508,7 @@ func (a assistantRoutes) commitAssistantDraft(r *rest.Request) (rest.Reply, erro
 }
 
 func (a assistantRoutes) assistantTokens() tokened {
-	return tokened{
-		a.api, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken,
-		a.Sessions.DeleteAssistantToken,
-	}
+	return tokened{api: a.api, plural: "assistants", kind: string(assistants.Kind), tokenType: sessions.Chat}
 }
 
 // createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}:
@@ -522,11 +519,12 @@ func (a assistantRoutes) createAssistantToken(r *rest.Request) (rest.Reply, erro
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	made, err := in.token(sessions.Chat)
+	n := a.assistantTokens()
+	made, err := in.token(n.tokenType)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateAssistantToken(r.Context(), r.Param("id"), made)
+	t, key, err := a.Sessions.CreateToken(r.Context(), n.of(r), made)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -534,6 +532,5 @@ func (a assistantRoutes) createAssistantToken(r *rest.Request) (rest.Reply, erro
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	n := a.assistantTokens()
 	return n.made(r, t, key, as, n.links(t))
 }

@@ -67,10 +67,7 @@ func (a domainTokenRoutes) routes() []rest.Route {
 }
 
 func (a domainTokenRoutes) domainTokens() tokened {
-	return tokened{
-		a.api, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken,
-		a.Sessions.DeleteDomainToken,
-	}
+	return tokened{api: a.api, plural: "domains", kind: string(sessions.DomainKind), tokenType: sessions.SCIM}
 }
 
 // createDomainToken serves POST /api/domains/{id}/tokens {type: "scim", notes, expiresAt, restrict,
@@ -84,11 +81,12 @@ func (a domainTokenRoutes) createDomainToken(r *rest.Request) (rest.Reply, error
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	made, err := in.token(sessions.SCIM)
+	n := a.domainTokens()
+	made, err := in.token(n.tokenType)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	t, key, err := a.Sessions.CreateDomainToken(r.Context(), r.Param("id"), made)
+	t, key, err := a.Sessions.CreateToken(r.Context(), n.of(r), made)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -98,6 +96,5 @@ func (a domainTokenRoutes) createDomainToken(r *rest.Request) (rest.Reply, error
 	}
 	name := &d.ID
 	name = cmp.Or(d.Name, name)
-	n := a.domainTokens()
 	return n.made(r, t, key, entity.Ref{Name: *name}, n.links(t).With("inf:scim", a.scimHref()))
 }

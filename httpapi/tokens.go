@@ -167,6 +167,9 @@ func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
 	return n, nil
 }
 
+// ownTokens names the caller's personal tokens.
+var ownTokens = sessions.TokensOf{Type: sessions.Personal}
+
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a tokenRoutes) createToken(r *rest.Request) (rest.Reply, error) {
 	in, err := rest.Decode[struct {
@@ -181,7 +184,7 @@ func (a tokenRoutes) createToken(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	n.ReadOnly = in.ReadOnly
-	t, key, err := a.Sessions.CreateToken(r.Context(), n)
+	t, key, err := a.Sessions.CreateToken(r.Context(), ownTokens, n)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -203,7 +206,7 @@ func (a tokenRoutes) listTokens(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Sessions.Tokens(r.Context(), q)
+	page, err := a.Sessions.Tokens(r.Context(), ownTokens, q)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -214,7 +217,7 @@ func (a tokenRoutes) listTokens(r *rest.Request) (rest.Reply, error) {
 
 // getToken serves GET /api/tokens/{id}: 200 and one of the caller's tokens, without its key; 404.
 func (a tokenRoutes) getToken(r *rest.Request) (rest.Reply, error) {
-	t, err := a.Sessions.Token(r.Context(), r.Param("id"))
+	t, err := a.Sessions.Token(r.Context(), ownTokens, r.Param("id"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -223,7 +226,7 @@ func (a tokenRoutes) getToken(r *rest.Request) (rest.Reply, error) {
 
 // deleteToken serves DELETE /api/tokens/{id}: 200, and the token is worth nothing from now on; 404.
 func (a tokenRoutes) deleteToken(r *rest.Request) (rest.Reply, error) {
-	if err := a.Sessions.DeleteToken(r.Context(), r.Param("id")); err != nil {
+	if err := a.Sessions.DeleteToken(r.Context(), ownTokens, r.Param("id")); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.Done()

@@ -313,6 +313,11 @@ func (a webhookRoutes) webhookKeys(r *rest.Request, some bool) (func(sessions.To
 	return func(t sessions.Token) (string, error) { return key(t.ID, t.CreatedAt) }, err
 }
 
+// webhookTokens names the tokens of the webhooks of the app that a request is about.
+func webhookTokens(r *rest.Request) sessions.TokensOf {
+	return sessions.TokensOf{Type: sessions.Webhook, EntityID: r.Param("id")}
+}
+
 // listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an
 // app's webhooks, newest first, each with the key that the secret of now signs; 400 for a draft;
 // 403 for those who may not change the app; 404. A caller with a token that can only read gets null
@@ -322,7 +327,7 @@ func (a webhookRoutes) listWebhookTokens(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Sessions.WebhookTokens(r.Context(), r.Param("id"), q)
+	page, err := a.Sessions.Tokens(r.Context(), webhookTokens(r), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -355,7 +360,7 @@ func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	t, err := a.Sessions.CreateWebhookToken(r.Context(), r.Param("id"), n)
+	t, _, err := a.Sessions.CreateToken(r.Context(), webhookTokens(r), n)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -385,7 +390,7 @@ func (a webhookRoutes) createWebhookToken(r *rest.Request) (rest.Reply, error) {
 // getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its
 // key; 400 for a draft; 403; 404.
 func (a webhookRoutes) getWebhookToken(r *rest.Request) (rest.Reply, error) {
-	t, err := a.Sessions.WebhookToken(r.Context(), r.Param("id"), r.Param("tokenId"))
+	t, err := a.Sessions.Token(r.Context(), webhookTokens(r), r.Param("tokenId"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -403,7 +408,7 @@ func (a webhookRoutes) getWebhookToken(r *rest.Request) (rest.Reply, error) {
 // deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with
 // the token are refused from now on. 400 for a draft; 403; 404.
 func (a webhookRoutes) deleteWebhookToken(r *rest.Request) (rest.Reply, error) {
-	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.Param("id"), r.Param("tokenId")); err != nil {
+	if err := a.Sessions.DeleteToken(r.Context(), webhookTokens(r), r.Param("tokenId")); err != nil {
 		return rest.Reply{}, err
 	}
 	id := strings.ToLower(r.Param("tokenId"))

@@ -12,7 +12,8 @@ import (
 func ExampleService_CreateToken() {
 	app, ctx, remove := exampletest.Open()
 	defer remove()
-	_, credential, err := app.Sessions.CreateToken(ctx, sessions.NewToken{ReadOnly: true})
+	own := sessions.TokensOf{Type: sessions.Personal}
+	_, credential, err := app.Sessions.CreateToken(ctx, own, sessions.NewToken{ReadOnly: true})
 	if err != nil {
 		panic(err)
 	}

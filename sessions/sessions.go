@@ -4,8 +4,9 @@
 //	login, err := app.Sessions.Login(ctx, "acme", "local", "jo", password)
 //	a, err := app.Sessions.Authenticate(ctx, credential, address)
 //	ctx = actor.With(ctx, a)
-//	token, credential, err := app.Sessions.CreateToken(ctx, sessions.NewToken{ReadOnly: true})
-//	err = app.Sessions.DeleteToken(ctx, token.ID)
+//	own := sessions.TokensOf{Type: sessions.Personal}
+//	token, credential, err := app.Sessions.CreateToken(ctx, own, sessions.NewToken{ReadOnly: true})
+//	err = app.Sessions.DeleteToken(ctx, own, token.ID)
 //
 // httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a
 // hash, so that its rows are no credentials. What a provider of single sign-on wants to see again
@@ -90,21 +91,13 @@ type Store interface {
 	InsertToken(ctx context.Context, tenant string, t Token) error
 	// Token returns a token and its user. It fails with errs.NotFound.
 	Token(ctx context.Context, tenant, id string) (Token, Holder, error)
-	// Tokens returns a page of a user's personal tokens: -createdAt (the default) or createdAt.
-	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
-	// UserToken returns one of a user's personal tokens. It fails with errs.NotFound.
-	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
-	// DeleteToken fails with errs.NotFound when the user has no such personal token.
-	DeleteToken(ctx context.Context, tenant, username, id string) error
-	// EntityTokens returns a page of the tokens of an entity that have a type, sorted as Tokens
-	// sorts.
-	EntityTokens(
-		ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query,
-	) (paging.Page[Token], error)
-	// EntityToken returns one of them. It fails with errs.NotFound.
-	EntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) (Token, error)
-	// DeleteEntityToken fails with errs.NotFound when the entity has no such token of the type.
-	DeleteEntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) error
+	// Tokens returns a page of the tokens of one type that are for an entity or, if they are
+	// Personal, of a user: -createdAt (the default) or createdAt.
+	Tokens(ctx context.Context, tenant string, of TokensOf, q paging.Query) (paging.Page[Token], error)
+	// TokenOf returns one of them. It fails with errs.NotFound.
+	TokenOf(ctx context.Context, tenant string, of TokensOf, id string) (Token, error)
+	// DeleteToken removes one of them. It fails with errs.NotFound.
+	DeleteToken(ctx context.Context, tenant string, of TokensOf, id string) error
 	// DeleteTokensOf removes all tokens of some entities of a kind.
 	DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error
 	// LiveTokens returns how many tokens of a user have not expired at a time.
@@ -173,6 +166,7 @@ type Service struct {
 	uses     *tally.Tally[string, Use]
 	pending  *limiter.Limiter // of logins, by client network and tenant
 	known    *knownTenants
+	tokensOf map[string]tokensOf // by type
 	sessions *cache.Cache[lookup[Session]]
 	tokens   *cache.Cache[lookup[Token]]
 	holders  *cache.Cache[Holder]
@@ -197,8 +191,8 @@ func New(o Options) *Service {
 	return &Service{
 		clock:   times,
 		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
-		known:   newKnownTenants(o.Tenants, times),
-		o:       o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
+		known:   newKnownTenants(o.Tenants, times), tokensOf: newTokensOf(o),
+		o: o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
 			return o.Store.Count(ctx, tenant, counted)
 		}),
 		sessions: cache.New[lookup[Session]](o.Changes),

@@ -296,7 +296,7 @@ func TestDisabledUserIsRefusedAtOnce(t *testing.T) {
 		_, err := f.users.Unchecked().AddSuperuser(ctx, "acme", "other", password)
 		is.NoErr(err)
 		l := f.login(t)
-		_, key, err := f.CreateToken(as, sessions.NewToken{})
+		_, key, err := f.CreateToken(as, own, sessions.NewToken{})
 		is.NoErr(err)
 		set := func(enabled bool) {
 			_, err := f.users.UpdateUser(as, "jo", func(u *principals.User) error { u.Enabled = enabled; return nil })
@@ -350,7 +350,7 @@ func TestAnotherProcessRevokes(t *testing.T) {
 			_, err := f.Authenticate(ctx, credential, loopback)
 			is.NoErr(err)
 		}
-		is.NoErr(other.DeleteToken(f.as(t), made.ID))
+		is.NoErr(other.DeleteToken(f.as(t), own, made.ID))
 		a, err := other.Authenticate(ctx, l.Token, loopback)
 		is.NoErr(err)
 		is.NoErr(other.Logout(actor.With(ctx, a)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,17 +14,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/paging"
-)
-
-// The types of tokens.
-const (
-	Personal = "personal"       // acts for its user on every route
-	AppView  = "app-view"       // shows one app to visitors, and authenticates nobody
-	Chat     = "assistant-chat" // lets its holders talk to one assistant, and authenticates nobody
-	SCIM     = "scim"           // lets a provider of identities keep the users of one domain, and authenticates nobody
-	// lets others call the webhooks of one app, and authenticates nobody; its credential is made of
-	// the app's secret
-	Webhook = "webhook"
 )
 
 // Token is an API token: a credential without a session, of the user who made it.
@@ -55,16 +45,6 @@ func (t Token) Version() string {
 	)
 }
 
-// The kinds of tokens in changes. The id of those of an entity is the entity's, a slash and their
-// own.
-const (
-	KindToken          entity.Kind = "token"
-	KindAppToken       entity.Kind = "appToken"
-	KindAssistantToken entity.Kind = "assistantToken"
-	KindDomainToken    entity.Kind = "domainToken"
-	KindWebhookToken   entity.Kind = "webhookToken"
-)
-
 // Use is what is added to a token's counters.
 type Use struct {
 	Requests, Blocked int64
@@ -73,38 +53,95 @@ type Use struct {
 
 // NewToken has the fields of a token that its creator sets.
 type NewToken struct {
-	ReadOnly  bool
+	ReadOnly  bool // only for a Personal token; what those of other types may do is their type's
 	Notes     *string
 	Restrict  *string
 	CIDR      *string
 	ExpiresAt *time.Time
+	// Roles and Access are only for an AppView: ids of roles of the app's manifest, which visitors
+	// have, and the calls that the manifest allows now as texts, which they can make. Visitor has
+	// both.
+	Roles  []string
+	Access []string
 }
 
-// CreateToken creates a personal token for the caller and returns it with its credential, which
-// cannot be read again. A token cannot create tokens. Errors: errs.Invalid naming the field;
-// errs.Forbidden for a caller with a token.
-func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credential string, err error) {
+// appData is Token.Data of an AppView.
+type appData struct {
+	Roles []string `json:"roles"` // ids of roles of the app's manifest, ordered
+	// rules of the app's manifest when the token was made; nil in tokens of earlier releases
+	Access []string `json:"access"`
+}
+
+// CreateToken creates a token and returns it with its credential, which cannot be read again and is
+// "" for a Webhook. The types of tokens say who makes them. Errors: errs.Invalid naming the field,
+// also for an unknown role and for what cannot have such tokens, such as a draft; errs.NotFound;
+// errs.Forbidden, also for a caller with a token, which makes Webhook tokens at most; errs.Conflict
+// for a manifest that cannot be read, and for a domain that is scanned.
+func (s *Service) CreateToken(ctx context.Context, of TokensOf, n NewToken) (t Token, credential string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Token{}, "", err
 	}
-	if a.Token != "" {
+	rules, err := s.rulesOf(of)
+	if err != nil {
+		return Token{}, "", err
+	}
+	if !rules.mayMake(a) {
 		return Token{}, "", errTokenOfToken
 	}
-	now := s.clock.Stamp()
-	if err := n.accept(now); err != nil {
+	if err := n.fit(of.Type); err != nil {
 		return Token{}, "", err
 	}
-	secret := s.o.NewSecret()
-	t = Token{
-		ID: s.clock.NewID(), Type: Personal, Username: a.User,
-		SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
-		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
-	}
-	if err := s.insertToken(ctx, a.Tenant, KindToken, t); err != nil {
+	err = rules.making(ctx, of.EntityID, n.Roles, func(ctx context.Context, id string) error {
+		now := s.clock.Stamp()
+		if err := n.accept(now); err != nil {
+			return err
+		}
+		t = Token{
+			ID: s.clock.NewID(), Type: of.Type, Username: a.User,
+			ReadOnly: n.ReadOnly || rules.readOnly, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
+			ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
+		}
+		these := TokensOf{Type: of.Type, EntityID: id}
+		if of.Type != Personal {
+			t.Entity = these.Entity()
+		}
+		if of.Type == AppView {
+			if t.Data, err = json.Marshal(appData{n.Roles, n.Access}); err != nil {
+				return err
+			}
+		}
+		if rules.credential != "" {
+			secret := s.o.NewSecret()
+			t.SecretHash = hash(secret)
+			credential = strings.Join([]string{rules.credential, a.Tenant, t.ID, secret}, ".")
+		}
+		created := entity.Subject{Kind: rules.change, ID: t.ID, Action: entity.ActionCreate}
+		return s.announce(ctx, a.Tenant, created, these, func(ctx context.Context) error {
+			return s.o.Store.InsertToken(ctx, a.Tenant, t)
+		})
+	})
+	if err != nil {
 		return Token{}, "", err
 	}
-	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
+	return t, credential, nil
+}
+
+// fit checks that only fields of tokens of a type are set, and orders the roles of an AppView.
+func (n *NewToken) fit(tokenType string) error {
+	if n.ReadOnly && tokenType != Personal {
+		return errs.New(errs.Invalid, "readOnly is only for tokens of the type %q", Personal)
+	}
+	if tokenType != AppView {
+		if len(n.Roles) > 0 || len(n.Access) > 0 {
+			return errs.New(errs.Invalid, "roles and access are only for tokens of the type %q", AppView)
+		}
+		return nil
+	}
+	roles := append([]string{}, n.Roles...) // an empty list for none
+	slices.Sort(roles)
+	n.Roles, n.Access = slices.Compact(roles), append([]string{}, n.Access...)
+	return nil
 }
 
 var errTokenOfToken = errs.New(errs.Forbidden, "A token cannot make tokens. Log in with a password.")
@@ -161,55 +198,85 @@ func (t Token) admits(now time.Time, from netip.Addr) bool {
 	return err == nil && within.Contains(from.Unmap().WithZone(""))
 }
 
-// Tokens returns a page of the caller's tokens, newest first. Their counters are up to date.
-func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token], error) {
-	a, err := actor.From(ctx)
+// Tokens returns a page of tokens, newest first. Their counters are up to date. Errors:
+// errs.Invalid, also for what cannot have such tokens, such as a draft; errs.NotFound;
+// errs.Forbidden.
+func (s *Service) Tokens(ctx context.Context, of TokensOf, q paging.Query) (paging.Page[Token], error) {
+	a, of, err := s.readable(ctx, of)
 	if err != nil {
 		return paging.Page[Token]{}, err
 	}
-	if err := s.uses.Flush(ctx, a.Tenant); err != nil {
-		return paging.Page[Token]{}, err
-	}
-	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
+	return s.o.Store.Tokens(ctx, a.Tenant, of, q)
 }
 
-// Token returns one of the caller's tokens. Its counters are up to date. Errors: errs.NotFound.
-func (s *Service) Token(ctx context.Context, id string) (Token, error) {
-	a, err := actor.From(ctx)
+// Token returns one token. Its counters are up to date. Errors: those of Tokens.
+func (s *Service) Token(ctx context.Context, of TokensOf, id string) (Token, error) {
+	a, of, err := s.readable(ctx, of)
 	if err != nil {
 		return Token{}, err
 	}
-	if !wellFormed([]string{id}) {
+	if !wellFormed([]string{id}) { // cannot exist, and the database may refuse the text
 		return Token{}, errs.New(errs.NotFound, "Token not found.")
 	}
-	if err := s.uses.Flush(ctx, a.Tenant); err != nil {
-		return Token{}, err
-	}
-	return s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
+	return s.o.Store.TokenOf(ctx, a.Tenant, of, strings.ToLower(id))
 }
 
-// DeleteToken revokes one of the caller's tokens at once. Errors: errs.NotFound.
-func (s *Service) DeleteToken(ctx context.Context, id string) error {
-	if of := (entity.Subject{Kind: KindToken, ID: id, Action: entity.ActionDelete}); s.o.Feed.Wanted(ctx, of) {
-		return s.o.Feed.Do(ctx, of, func(ctx context.Context) error { return s.DeleteToken(ctx, id) })
+// announce runs a write of a token and announces the change.
+func (s *Service) announce(
+	ctx context.Context, tenant string, change entity.Subject, of TokensOf, write func(ctx context.Context) error,
+) error {
+	if of.Type != Personal {
+		change.ID = s.o.Feed.Part(of.EntityID, change.ID)
 	}
+	return s.o.Feed.In(ctx, nil, tenant, change, write)
+}
+
+// readable returns the caller and the tokens with the exact id, and writes the counters of tokens.
+func (s *Service) readable(ctx context.Context, of TokensOf) (actor.Actor, TokensOf, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return actor.Actor{}, of, err
+	}
+	rules, err := s.rulesOf(of)
+	if err != nil {
+		return actor.Actor{}, of, err
+	}
+	if of.EntityID, err = rules.readable(ctx, of.EntityID); err != nil {
+		return actor.Actor{}, of, err
+	}
+	return a, of, s.uses.Flush(ctx, a.Tenant)
+}
+
+// DeleteToken revokes a token at once, with every page that was opened with it. Errors: those of
+// Tokens.
+func (s *Service) DeleteToken(ctx context.Context, of TokensOf, id string) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
 	}
-	if !wellFormed([]string{id}) { // cannot exist, and the database may refuse the text
-		return errs.New(errs.NotFound, "Token not found.")
+	rules, err := s.rulesOf(of)
+	if err != nil {
+		return err
 	}
-	if guard.Of(ctx, "token") != nil { // a token never changes, so only its existence counts
-		t, err := s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
-		if err != nil {
-			return err
+	return rules.writing(ctx, of.EntityID, nil, func(ctx context.Context, entityID string) error {
+		if !wellFormed([]string{id}) {
+			return errs.New(errs.NotFound, "Token not found.")
 		}
-		if err := guard.Check(ctx, "token", t); err != nil {
-			return err
+		these, id := TokensOf{Type: of.Type, EntityID: entityID}, strings.ToLower(id)
+		if guard.Of(ctx, rules.row) != nil { // a token never changes, so only its existence counts
+			t, err := s.o.Store.TokenOf(ctx, a.Tenant, these, id)
+			if err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, rules.row, t); err != nil {
+				return err
+			}
 		}
-	}
-	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
+		deleted := entity.Subject{Kind: rules.change, ID: id, Action: entity.ActionDelete}
+		return s.announce(ctx, a.Tenant, deleted, these, func(ctx context.Context) error {
+			return s.o.Store.DeleteToken(ctx, a.Tenant, these, id)
+		})
+	})
 }
 
 // LiveTokens returns how many tokens of a user of the caller's tenant have not expired. It is for

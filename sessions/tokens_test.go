@@ -21,9 +21,12 @@ var loopback = netip.MustParseAddr("127.0.0.1")
 func ptr[T any](v T) *T { return &v }
 
 // token makes a token of jo of acme and returns its credential.
+// own are the caller's personal tokens.
+var own = sessions.TokensOf{Type: sessions.Personal}
+
 func (f *fixture) token(t *testing.T, n sessions.NewToken) (sessions.Token, string) {
 	t.Helper()
-	made, credential, err := f.CreateToken(f.as(t), n)
+	made, credential, err := f.CreateToken(f.as(t), own, n)
 	is.New(t).NoErr(err)
 	return made, credential
 }
@@ -32,7 +35,7 @@ func (f *fixture) token(t *testing.T, n sessions.NewToken) (sessions.Token, stri
 func (f *fixture) listed(t *testing.T) sessions.Token {
 	t.Helper()
 	is := is.New(t)
-	page, err := f.Tokens(f.as(t), paging.Query{Limit: 10})
+	page, err := f.Tokens(f.as(t), own, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(page.Rows), 1)
 	return page.Rows[0]
@@ -53,7 +56,7 @@ func TestToken(t *testing.T) {
 		a, err := f.Authenticate(t.Context(), credential, loopback)
 		is.NoErr(err)
 		is.Equal(a, actor.Actor{Tenant: "acme", User: "jo", Superuser: true, AI: true, ReadOnly: true, Token: made.ID})
-		_, _, err = f.CreateToken(actor.With(t.Context(), a), sessions.NewToken{})
+		_, _, err = f.CreateToken(actor.With(t.Context(), a), own, sessions.NewToken{})
 		is.Equal(errs.CodeOf(err), errs.Forbidden) // a token cannot make tokens
 
 		_, other := f.token(t, sessions.NewToken{})
@@ -94,7 +97,7 @@ func TestTokenIsRefused(t *testing.T) {
 
 		_, err = f.Authenticate(ctx, other, loopback)
 		is.NoErr(err)
-		is.NoErr(f.DeleteToken(f.as(t), strings.ToUpper(strings.Split(other, ".")[2]))) // UUIDs ignore case
+		is.NoErr(f.DeleteToken(f.as(t), own, strings.ToUpper(strings.Split(other, ".")[2]))) // UUIDs ignore case
 		_, err = f.Authenticate(ctx, other, loopback)
 		refused(t, err) // at once
 	})
@@ -115,19 +118,19 @@ func TestTokensAreTheCallersAlone(t *testing.T) {
 			{Tenant: "acme", User: "kim", Superuser: true}, {Tenant: "evil", User: "jo", Superuser: true},
 		} {
 			ctx := actor.With(t.Context(), other)
-			page, err := f.Tokens(ctx, paging.Query{Limit: 10})
+			page, err := f.Tokens(ctx, own, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(page.Total, 0)
-			is.Equal(errs.CodeOf(f.DeleteToken(ctx, made.ID)), errs.NotFound)
+			is.Equal(errs.CodeOf(f.DeleteToken(ctx, own, made.ID)), errs.NotFound)
 		}
 		for _, id := range []string{"", "x", "a\x00b", "\xff", strings.Repeat("x", 10000)} {
-			is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), id)), errs.NotFound)
+			is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), own, id)), errs.NotFound)
 		}
 		is.Equal(f.listed(t).ID, made.ID)
-		_, err := f.Tokens(t.Context(), paging.Query{})
+		_, err := f.Tokens(t.Context(), own, paging.Query{})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated) // no actor, no query
-		is.Equal(errs.CodeOf(f.DeleteToken(t.Context(), made.ID)), errs.Unauthenticated)
-		_, _, err = f.CreateToken(t.Context(), sessions.NewToken{})
+		is.Equal(errs.CodeOf(f.DeleteToken(t.Context(), own, made.ID)), errs.Unauthenticated)
+		_, _, err = f.CreateToken(t.Context(), own, sessions.NewToken{})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	})
 }
@@ -193,7 +196,7 @@ func TestNewTokenIsChecked(t *testing.T) {
 			"now but for nsec": {ExpiresAt: ptr(monday.Add(999))},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, _, err := f.CreateToken(f.as(t), bad)
+				_, _, err := f.CreateToken(f.as(t), own, bad)
 				is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 			})
 		}
@@ -243,7 +246,7 @@ func TestCounters(t *testing.T) {
 				if _, err := f.Service.Authenticate(ctx, credential, netip.MustParseAddr("192.0.2.1")); err == nil {
 					t.Error("admitted from another place")
 				}
-				if _, err := f.Tokens(f.as(t), paging.Query{Limit: 1}); err != nil { // writes meanwhile
+				if _, err := f.Tokens(f.as(t), own, paging.Query{Limit: 1}); err != nil { // writes meanwhile
 					t.Error(err)
 				}
 			})
@@ -271,7 +274,7 @@ func TestFailedFlushKeepsCounters(t *testing.T) {
 		f.spy.fail = errors.New("away")
 		is.True(errors.Is(f.Unchecked().FlushAll(ctx), f.spy.fail))
 		use()
-		_, err := f.Tokens(f.as(t), paging.Query{Limit: 1})
+		_, err := f.Tokens(f.as(t), own, paging.Query{Limit: 1})
 		is.True(errors.Is(err, f.spy.fail))
 		f.spy.fail = nil
 		is.NoErr(f.Unchecked().FlushAll(ctx))
@@ -287,7 +290,7 @@ func TestFailedFlushIsOneTenants(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		for _, tenant := range []string{"acme", "evil"} {
 			_, credential, err := f.CreateToken(
-				actor.With(ctx, actor.Actor{Tenant: tenant, User: "jo", Superuser: true}), sessions.NewToken{},
+				actor.With(ctx, actor.Actor{Tenant: tenant, User: "jo", Superuser: true}), own, sessions.NewToken{},
 			)
 			is.NoErr(err)
 			_, err = f.Authenticate(ctx, credential, loopback)
@@ -299,5 +302,86 @@ func TestFailedFlushIsOneTenants(t *testing.T) {
 		is.NoErr(f.Unchecked().FlushAll(ctx)) // evil's are kept, nothing is left of acme's
 		f.spy.fail = nil
 		is.Equal(f.listed(t).Requests, int64(1))
+	})
+}
+
+// TestTokensOfRefuses: a type that has no tokens here, and fields of another type.
+func TestTokensOfRefuses(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		const types = "type must be one of app-view, personal, webhook"
+		scim := sessions.TokensOf{Type: sessions.SCIM, EntityID: "a"} // the fixture has no domains
+		swapped := sessions.TokensOf{Type: "a", EntityID: sessions.AppView}
+		ofApp := sessions.TokensOf{Type: sessions.Personal, EntityID: "a"}
+		for name, c := range map[string]struct {
+			of    sessions.TokensOf
+			n     sessions.NewToken
+			found bool // the other methods do not refuse it
+			want  string
+		}{
+			"no type":  {want: types},
+			"not here": {of: scim, want: types},
+			"swapped":  {of: swapped, want: types},
+			"entity":   {of: ofApp, want: `entityId must be empty for tokens of the type "personal"`},
+			"read-only": {
+				of: viewsOf("a"), n: sessions.NewToken{ReadOnly: true}, found: true,
+				want: `readOnly is only for tokens of the type "personal"`,
+			},
+			"roles": {
+				of: own, n: sessions.NewToken{Roles: []string{"editor"}}, found: true,
+				want: `roles and access are only for tokens of the type "app-view"`,
+			},
+			"access": {
+				of: hooksOf("a"), n: sessions.NewToken{Access: []string{"GET colors"}}, found: true,
+				want: `roles and access are only for tokens of the type "app-view"`,
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is := is.New(t)
+				_, _, err := f.CreateToken(f.as(t), c.of, c.n)
+				is.Equal(errs.CodeOf(err), errs.Invalid)
+				is.Equal(errs.MessageOf(err), c.want)
+				if c.found {
+					return
+				}
+				_, err = f.Tokens(f.as(t), c.of, paging.Query{})
+				is.Equal(errs.MessageOf(err), c.want)
+				_, err = f.Token(f.as(t), c.of, "x")
+				is.Equal(errs.MessageOf(err), c.want)
+				is.Equal(errs.MessageOf(f.DeleteToken(f.as(t), c.of, "x")), c.want)
+			})
+		}
+	})
+}
+
+// TestTokensOfTypesAreSeparate: a token is found with its type and entity only, and by its tenant.
+func TestTokensOfTypesAreSeparate(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		all := []sessions.TokensOf{own, viewsOf("a"), viewsOf("b"), hooksOf("a"), hooksOf("b")}
+		made := map[sessions.TokensOf]string{}
+		for _, of := range all {
+			x, credential, err := f.CreateToken(f.as(t), of, sessions.NewToken{})
+			is.NoErr(err)
+			is.Equal(credential == "", of.Type == sessions.Webhook)
+			made[of] = x.ID
+		}
+		evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "jo", Superuser: true})
+		for _, of := range all {
+			for _, other := range all {
+				_, err := f.Token(f.as(t), other, made[of])
+				is.Equal(err == nil, of == other)
+				if of != other {
+					is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), other, made[of])), errs.NotFound)
+				}
+			}
+			_, err := f.Token(evil, of, made[of])
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+			is.Equal(errs.CodeOf(f.DeleteToken(evil, of, made[of])), errs.NotFound)
+			page, err := f.Tokens(f.as(t), of, paging.Query{})
+			is.NoErr(err)
+			is.Equal(len(page.Rows), 1)
+			is.Equal(page.Rows[0].ID, made[of])
+			is.NoErr(f.DeleteToken(f.as(t), of, made[of]))
+		}
 	})
 }

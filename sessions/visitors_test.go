@@ -49,10 +49,16 @@ func (f *fixedApps) Writing(ctx context.Context, id string, do func(ctx context.
 	return f.Sharing(ctx, id, nil, do)
 }
 
+// viewsOf names the tokens that show an app to visitors.
+func viewsOf(app string) sessions.TokensOf {
+	return sessions.TokensOf{Type: sessions.AppView, EntityID: app}
+}
+
 // invited makes a token of the app a and returns its credential.
 func (f *fixture) invited(t *testing.T, n sessions.NewToken) (sessions.Token, string) {
 	t.Helper()
-	made, credential, err := f.CreateAppToken(f.as(t), "a", n, []string{"editor", "editor"}, []string{"GET colors"})
+	n.Roles, n.Access = []string{"editor", "editor"}, []string{"GET colors"}
+	made, credential, err := f.CreateToken(f.as(t), viewsOf("a"), n)
 	is.New(t).NoErr(err)
 	return made, credential
 }
@@ -66,12 +72,12 @@ func TestVisitor(t *testing.T) {
 		is.Equal(made.Type, "app-view")
 		is.Equal(made.Entity, entity.Key{Kind: "app", ID: "a"})
 		is.Equal(string(made.Data), `{"roles":["editor"],"access":["GET colors"]}`)
-		page, err := f.AppTokens(f.as(t), "a", paging.Query{Limit: 9})
+		page, err := f.Tokens(f.as(t), viewsOf("a"), paging.Query{Limit: 9})
 		is.NoErr(err)
 		is.Equal(page.Rows, []sessions.Token{made})
-		own, err := f.Tokens(f.as(t), paging.Query{Limit: 9})
+		mine, err := f.Tokens(f.as(t), own, paging.Query{Limit: 9})
 		is.NoErr(err)
-		is.Equal(own.Total, 0) // it is no personal token
+		is.Equal(mine.Total, 0) // it is no personal token
 
 		v, err := f.Unchecked().Visitor(ctx, credential, loopback)
 		is.NoErr(err)
@@ -83,7 +89,7 @@ func TestVisitor(t *testing.T) {
 		again, err := f.Unchecked().ResumeVisitor(ctx, "acme", made.ID, loopback)
 		is.NoErr(err)
 		is.Equal(again, want)
-		counted, err := f.AppToken(f.as(t), "a", strings.ToUpper(made.ID))
+		counted, err := f.Token(f.as(t), viewsOf("a"), strings.ToUpper(made.ID))
 		is.NoErr(err)
 		is.Equal(counted.Requests, int64(2))
 
@@ -93,9 +99,9 @@ func TestVisitor(t *testing.T) {
 		_, err = f.Unchecked().ResumeVisitor(ctx, "acme", made.ID, loopback)
 		refused(t, err)
 		f.now = monday
-		is.Equal(errs.CodeOf(f.DeleteAppToken(f.as(t), "b", made.ID)), errs.NotFound)
-		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), made.ID)), errs.NotFound)
-		is.NoErr(f.DeleteAppToken(f.as(t), "a", made.ID))
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), viewsOf("b"), made.ID)), errs.NotFound)
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), own, made.ID)), errs.NotFound)
+		is.NoErr(f.DeleteToken(f.as(t), viewsOf("a"), made.ID))
 		_, err = f.Unchecked().Visitor(ctx, credential, loopback)
 		refused(t, err)
 		_, err = f.Unchecked().ResumeVisitor(ctx, "acme", made.ID, loopback)
@@ -145,7 +151,8 @@ func TestAppTokenRefuses(t *testing.T) {
 		made, _ := f.invited(t, sessions.NewToken{})
 		token := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true, Token: "x"})
 		create := func(ctx context.Context, app string, n sessions.NewToken, roles ...string) errs.Code {
-			_, _, err := f.CreateAppToken(ctx, app, n, roles, nil)
+			n.Roles = roles
+			_, _, err := f.CreateToken(ctx, viewsOf(app), n)
 			return errs.CodeOf(err)
 		}
 		is.Equal(create(token, "a", sessions.NewToken{}), errs.Forbidden)
@@ -154,16 +161,16 @@ func TestAppTokenRefuses(t *testing.T) {
 		is.Equal(create(f.as(t), "a", sessions.NewToken{}, "other"), errs.Invalid)
 		is.Equal(create(f.as(t), "a", sessions.NewToken{ExpiresAt: ptr(monday)}), errs.Invalid)
 		is.Equal(create(f.as(t), "a", sessions.NewToken{Restrict: ptr("cidr")}), errs.Invalid)
-		_, err := f.AppToken(f.as(t), "a", "\x00")
+		_, err := f.Token(f.as(t), viewsOf("a"), "\x00")
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		is.Equal(errs.CodeOf(f.DeleteAppToken(f.as(t), "a", "\x00")), errs.NotFound)
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), viewsOf("a"), "\x00")), errs.NotFound)
 		f.apps.closed = true
 		is.Equal(create(f.as(t), "a", sessions.NewToken{}), errs.Forbidden)
-		_, err = f.AppTokens(f.as(t), "a", paging.Query{Limit: 9})
+		_, err = f.Tokens(f.as(t), viewsOf("a"), paging.Query{Limit: 9})
 		is.Equal(errs.CodeOf(err), errs.Forbidden)
-		_, err = f.AppToken(f.as(t), "a", made.ID)
+		_, err = f.Token(f.as(t), viewsOf("a"), made.ID)
 		is.Equal(errs.CodeOf(err), errs.Forbidden)
-		is.Equal(errs.CodeOf(f.DeleteAppToken(f.as(t), "a", made.ID)), errs.Forbidden)
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), viewsOf("a"), made.ID)), errs.Forbidden)
 	})
 }
 

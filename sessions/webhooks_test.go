@@ -16,18 +16,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
+// hooksOf names the tokens of the webhooks of an app.
+func hooksOf(app string) sessions.TokensOf {
+	return sessions.TokensOf{Type: sessions.Webhook, EntityID: app}
+}
+
 // TestWebhookToken: it is of one app, is counted, ends when it is deleted, and authenticates
 // nobody.
 func TestWebhookToken(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
-		made, err := f.CreateWebhookToken(f.as(t), "a", sessions.NewToken{
+		made, credential, err := f.CreateToken(f.as(t), hooksOf("a"), sessions.NewToken{
 			Notes:     ptr("stripe"),
 			ExpiresAt: ptr(monday.Add(time.Hour)),
 			Restrict:  ptr("cidr"),
 			CIDR:      ptr("127.0.0.0/8"),
 		})
 		is.NoErr(err)
+		is.Equal(credential, "") // package webhooks makes it
 		is.Equal(made.Type, "webhook")
 		is.Equal(made.Entity, entity.Key{Kind: "app", ID: "a"})
 		is.Equal(made.SecretHash, "")
@@ -48,15 +54,15 @@ func TestWebhookToken(t *testing.T) {
 			_, err = f.Unchecked().Visitor(ctx, credential, loopback)
 			refused(t, err)
 		}
-		page, err := f.WebhookTokens(f.as(t), "a", paging.Query{Limit: 9})
+		page, err := f.Tokens(f.as(t), hooksOf("a"), paging.Query{Limit: 9})
 		is.NoErr(err)
 		is.Equal(page.Total, 1) // without those that show the app
 		is.Equal(page.Rows[0].Requests, int64(2))
 		is.Equal(page.Rows[0].Blocked, int64(1))
-		one, err := f.WebhookToken(f.as(t), "a", made.ID)
+		one, err := f.Token(f.as(t), hooksOf("a"), made.ID)
 		is.NoErr(err)
 		is.Equal(one, page.Rows[0])
-		views, err := f.AppTokens(f.as(t), "a", paging.Query{Limit: 9})
+		views, err := f.Tokens(f.as(t), viewsOf("a"), paging.Query{Limit: 9})
 		is.NoErr(err)
 		is.Equal(views.Total, 1)
 
@@ -65,20 +71,20 @@ func TestWebhookToken(t *testing.T) {
 		f.now = monday
 		_, err = f.users.UpdateUser(f.as(t), "jo", func(*principals.User) error { return nil })
 		is.NoErr(err)
-		is.Equal(errs.CodeOf(f.DeleteWebhookToken(f.as(t), "b", made.ID)), errs.NotFound)
-		is.Equal(errs.CodeOf(f.DeleteAppToken(f.as(t), "a", made.ID)), errs.NotFound)
-		is.Equal(errs.CodeOf(f.DeleteWebhookToken(f.as(t), "a", view.ID)), errs.NotFound)
-		is.NoErr(f.DeleteWebhookToken(f.as(t), "a", made.ID))
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), hooksOf("b"), made.ID)), errs.NotFound)
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), viewsOf("a"), made.ID)), errs.NotFound)
+		is.Equal(errs.CodeOf(f.DeleteToken(f.as(t), hooksOf("a"), view.ID)), errs.NotFound)
+		is.NoErr(f.DeleteToken(f.as(t), hooksOf("a"), made.ID))
 		refused(t, use("acme", made.ID, "a", loopback))
 
 		token := actor.With(ctx, actor.Actor{Tenant: "acme", User: "jo", Superuser: true, Token: "x", ReadOnly: true})
 		for want, ctx := range map[errs.Code]context.Context{errs.Forbidden: token, errs.Unauthenticated: ctx} {
-			_, err := f.CreateWebhookToken(ctx, "a", sessions.NewToken{})
+			_, _, err := f.CreateToken(ctx, hooksOf("a"), sessions.NewToken{})
 			is.Equal(errs.CodeOf(err), want)
 		}
-		_, err = f.CreateWebhookToken(f.as(t), "none", sessions.NewToken{})
+		_, _, err = f.CreateToken(f.as(t), hooksOf("none"), sessions.NewToken{})
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		_, err = f.CreateWebhookToken(f.as(t), "a", sessions.NewToken{CIDR: ptr("x")})
+		_, _, err = f.CreateToken(f.as(t), hooksOf("a"), sessions.NewToken{CIDR: ptr("x")})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 	})
 }

@@ -75,7 +75,8 @@ func deployHooks(
 	if _, err := app.Apps.Deploy(admin, v.ID, apps.PublishOptions{}); err != nil {
 		return "", "", err
 	}
-	t, err := app.Sessions.CreateWebhookToken(admin, v.ID, sessions.NewToken{})
+	hooks := sessions.TokensOf{Type: sessions.Webhook, EntityID: v.ID}
+	t, _, err := app.Sessions.CreateToken(admin, hooks, sessions.NewToken{})
 	if err != nil {
 		return "", "", err
 	}

@@ -351,8 +351,6 @@ var tokenTable = bunx.NewTable("tc_tokens", "x", []bunx.Column[token]{
 	{Name: "updated_at", Field: func(t *token) any { return bunx.TimeOf(&t.UpdatedAt) }},
 })
 
-var selectToken = tokenTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`)
-
 // InsertToken implements sessions.Store.
 func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
@@ -375,70 +373,61 @@ var list = bunx.List[token]{
 	}}},
 }
 
+// The conditions of personal tokens and of those of an entity. The number of an id follows.
+const (
+	ofUser   = `tenant_id = $1 AND username = $2 AND entity_kind IS NULL`
+	ofEntity = `tenant_id = $1 AND entity_kind = $2 AND entity_id = $3 AND type = $4`
+)
+
+var (
+	selectUserToken   = tokenTable.Select(`WHERE ` + ofUser + ` AND id = $3`)
+	selectEntityToken = tokenTable.Select(`WHERE ` + ofEntity + ` AND id = $5`)
+)
+
+// argsOf returns the arguments of ofUser or ofEntity.
+func argsOf(tenant string, of sessions.TokensOf) []any {
+	if of.Type == sessions.Personal {
+		return []any{tenant, of.EntityID}
+	}
+	return []any{tenant, of.Entity().Kind, of.EntityID, of.Type}
+}
+
 // Tokens implements sessions.Store.
 func (s *Store) Tokens(
-	ctx context.Context, tenant, username string, q paging.Query,
-) (paging.Page[sessions.Token], error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{
-		Where: "x.tenant_id = $1 AND x.username = $2 AND x.entity_kind IS NULL",
-		Args:  []any{tenant, username},
-	}
-	page, err := bunx.Page(ctx, c, list, of, func(t token) string { return t.ID }, q)
-	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
-}
-
-// UserToken implements sessions.Store.
-func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (sessions.Token, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	t, err := tokenTable.Scan(c.Row(ctx, selectToken, tenant, username, id))
-	return t.Token, bunx.Err(err, "Token")
-}
-
-// DeleteToken implements sessions.Store.
-func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.notifier.AfterCommit(ctx, tenant)
-		n, err := c.Exec(
-			ctx,
-			`DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`,
-			tenant, username, id,
-		)
-		return bunx.Found(n, err, "Token")
-	})
-}
-
-const ofEntity = `WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id = $3 AND type = $4 AND id = $5`
-
-var selectEntityToken = tokenTable.Select(ofEntity)
-
-// EntityTokens implements sessions.Store.
-func (s *Store) EntityTokens(
-	ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query,
+	ctx context.Context, tenant string, of sessions.TokensOf, q paging.Query,
 ) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	these := bunx.Part{
 		Where: "x.tenant_id = $1 AND x.entity_kind = $2 AND x.entity_id = $3 AND x.type = $4",
-		Args:  []any{tenant, of.Kind, of.ID, tokenType},
+		Args:  argsOf(tenant, of),
+	}
+	if of.Type == sessions.Personal {
+		these.Where = "x.tenant_id = $1 AND x.username = $2 AND x.entity_kind IS NULL"
 	}
 	page, err := bunx.Page(ctx, c, list, these, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
 
-// EntityToken implements sessions.Store.
-func (s *Store) EntityToken(
-	ctx context.Context, tenant string, of entity.Key, tokenType, id string,
-) (sessions.Token, error) {
+// TokenOf implements sessions.Store.
+func (s *Store) TokenOf(ctx context.Context, tenant string, of sessions.TokensOf, id string) (sessions.Token, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	t, err := tokenTable.Scan(c.Row(ctx, selectEntityToken, tenant, of.Kind, of.ID, tokenType, id))
+	statement := selectEntityToken
+	if of.Type == sessions.Personal {
+		statement = selectUserToken
+	}
+	t, err := tokenTable.Scan(c.Row(ctx, statement, append(argsOf(tenant, of), id)...))
 	return t.Token, bunx.Err(err, "Token")
 }
 
-// DeleteEntityToken implements sessions.Store.
-func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) error {
+// DeleteToken implements sessions.Store.
+func (s *Store) DeleteToken(ctx context.Context, tenant string, of sessions.TokensOf, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
-		n, err := c.Exec(ctx, `DELETE FROM tc_tokens `+ofEntity, tenant, of.Kind, of.ID, tokenType, id)
+		statement := `DELETE FROM tc_tokens WHERE ` + ofEntity + ` AND id = $5`
+		if of.Type == sessions.Personal {
+			statement = `DELETE FROM tc_tokens WHERE ` + ofUser + ` AND id = $3`
+		}
+		n, err := c.Exec(ctx, statement, append(argsOf(tenant, of), id)...)
 		return bunx.Found(n, err, "Token")
 	})
 }

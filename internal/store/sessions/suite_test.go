@@ -105,10 +105,15 @@ func (s Stores) addToken(t *testing.T, tenant string, all ...sessions.Token) {
 	}
 }
 
+// ofUser names the personal tokens of a user.
+func ofUser(username string) sessions.TokensOf {
+	return sessions.TokensOf{Type: sessions.Personal, EntityID: username}
+}
+
 // stored returns a user's tokens by id.
 func (s Stores) stored(t *testing.T, tenant, user string) map[string]sessions.Token {
 	t.Helper()
-	page, err := s.Tokens(t.Context(), tenant, user, paging.Query{Limit: paging.MaxLimit})
+	page, err := s.Tokens(t.Context(), tenant, ofUser(user), paging.Query{Limit: paging.MaxLimit})
 	is.New(t).NoErr(err)
 	all := map[string]sessions.Token{}
 	for _, x := range page.Rows {
@@ -330,7 +335,7 @@ func testMissing(t *testing.T, s Stores) {
 	is.Equal(h, sessions.Holder{})
 	is.NoErr(s.DeleteSession(ctx, "acme", "nope"))
 	is.NoErr(s.EndSession(ctx, "acme", "nope"))
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(9))), errs.NotFound)
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", ofUser("jo"), tokenID(9))), errs.NotFound)
 	is.NoErr(s.Count(ctx, "acme", nil))
 }
 
@@ -366,14 +371,14 @@ func testDelete(t *testing.T, s Stores) {
 	_, _, err = s.Session(ctx, "acme", "b")
 	is.NoErr(err)
 
-	one, err := s.UserToken(ctx, "acme", "jo", tokenID(1))
+	one, err := s.TokenOf(ctx, "acme", ofUser("jo"), tokenID(1))
 	is.NoErr(err)
 	is.Equal(one, token(1, "jo"))
-	_, err = s.UserToken(ctx, "acme", "kim", tokenID(1))
-	is.Equal(errs.CodeOf(err), errs.NotFound)                                           // of another user
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "kim", tokenID(1))), errs.NotFound) // of another user
-	is.NoErr(s.DeleteToken(ctx, "acme", "jo", tokenID(1)))
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(1))), errs.NotFound)
+	_, err = s.TokenOf(ctx, "acme", ofUser("kim"), tokenID(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)                                                   // of another user
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", ofUser("kim"), tokenID(1))), errs.NotFound) // of another user
+	is.NoErr(s.DeleteToken(ctx, "acme", ofUser("jo"), tokenID(1)))
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", ofUser("jo"), tokenID(1))), errs.NotFound)
 	_, _, err = s.Token(ctx, "acme", tokenID(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, _, err = s.Token(ctx, "acme", tokenID(2))
@@ -440,17 +445,17 @@ func testIsolation(t *testing.T, s Stores) {
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing
 	_, _, err = s.Token(ctx, "evil", tokenID(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	page, err := s.Tokens(ctx, "evil", "jo", paging.Query{Limit: 10})
+	page, err := s.Tokens(ctx, "evil", ofUser("jo"), paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(page.Total, 1) // nor counts it
 	is.Equal(page.Rows, []sessions.Token{token(2, "jo")})
-	_, err = s.UserToken(ctx, "evil", "jo", tokenID(1))
+	_, err = s.TokenOf(ctx, "evil", ofUser("jo"), tokenID(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "evil", "jo", tokenID(1))), errs.NotFound)
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "evil", ofUser("jo"), tokenID(1))), errs.NotFound)
 
 	is.NoErr(s.DeleteSession(ctx, "evil", "a"))
 	is.NoErr(s.EndSession(ctx, "evil", "b"))
-	is.NoErr(s.DeleteToken(ctx, "evil", "jo", tokenID(2)))
+	is.NoErr(s.DeleteToken(ctx, "evil", ofUser("jo"), tokenID(2)))
 	is.NoErr(s.Count(ctx, "evil", map[string]sessions.Use{tokenID(1): {Requests: 1}, tokenID(2): {Blocked: 1}}))
 	n, err := s.Sweep(ctx, "evil", tuesday.Add(time.Hour))
 	is.NoErr(err)
@@ -587,7 +592,7 @@ func testPages(t *testing.T, s Stores) {
 	}
 	s.addToken(t, "acme", token(30, "kim"))
 	tokens := func(ctx context.Context, q paging.Query) (paging.Page[sessions.Token], error) {
-		return s.Tokens(ctx, "acme", "jo", q)
+		return s.Tokens(ctx, "acme", ofUser("jo"), q)
 	}
 	id := func(x sessions.Token) string { return x.ID }
 	for _, sort := range []string{"", "createdAt", "-createdAt"} {
@@ -595,7 +600,7 @@ func testPages(t *testing.T, s Stores) {
 	}
 	pagingtest.TestBytes(t, tokens)
 	pagingtest.TestNewest(t, tokens, id, func(x sessions.Token) time.Time { return x.CreatedAt })
-	page, err := s.Tokens(ctx, "acme", "jo", paging.Query{CountOnly: true})
+	page, err := s.Tokens(ctx, "acme", ofUser("jo"), paging.Query{CountOnly: true})
 	is.NoErr(err)
 	is.Equal(page.Total, 25)
 	is.Equal(len(page.Rows), 0)
@@ -604,7 +609,7 @@ func testPages(t *testing.T, s Stores) {
 		{Limit: 5, Q: "x"}, // the list does not support q
 		{Limit: 5, After: &paging.Position{Value: "x", Key: "y"}}, // a cursor of another list
 	} {
-		_, err := s.Tokens(ctx, "acme", "jo", q)
+		_, err := s.Tokens(ctx, "acme", ofUser("jo"), q)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 	}
 }
@@ -622,7 +627,7 @@ func testFailedTx(t *testing.T, s Stores) {
 		is.NoErr(s.DeleteSessionsOfDomains(ctx, "acme", []string{"work"}))
 		is.NoErr(s.InsertToken(ctx, "acme", token(2, "jo")))
 		is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 1}}))
-		is.NoErr(s.DeleteToken(ctx, "acme", "jo", tokenID(2)))
+		is.NoErr(s.DeleteToken(ctx, "acme", ofUser("jo"), tokenID(2)))
 		_, err := s.Sweep(ctx, "acme", tuesday)
 		is.NoErr(err)
 		_, _, err = s.Session(ctx, "acme", "new")
@@ -661,15 +666,18 @@ func testEntityTokens(t *testing.T, s Stores) {
 	other := of(6, "jo", "a")
 	other.Type = "webhook"
 	assistant := of(7, "jo", "a")
-	assistant.Entity.Kind = "assistant"
+	assistant.Type, assistant.Entity.Kind = sessions.Chat, "assistant"
+	views := func(app string) sessions.TokensOf { return sessions.TokensOf{Type: sessions.AppView, EntityID: app} }
+	hooks := sessions.TokensOf{Type: sessions.Webhook, EntityID: "a"}
+	chats := sessions.TokensOf{Type: sessions.Chat, EntityID: "a"}
 	s.addToken(
 		t, "acme", token(1, "jo"), of(2, "jo", "a"), of(3, "kim", "a"), of(4, "jo", "b"), of(5, "jo", "c"),
 		other, assistant,
 	)
 	s.addToken(t, "evil", of(2, "jo", "a"))
-	listed := func(tenant string, of entity.Key, tokenType string) (ids []string) {
+	listed := func(tenant string, of sessions.TokensOf) (ids []string) {
 		t.Helper()
-		page, err := s.EntityTokens(ctx, tenant, of, tokenType, paging.Query{Limit: 9})
+		page, err := s.Tokens(ctx, tenant, of, paging.Query{Limit: 9})
 		is.NoErr(err)
 		is.Equal(page.Total, len(page.Rows))
 		for _, x := range page.Rows {
@@ -677,18 +685,18 @@ func testEntityTokens(t *testing.T, s Stores) {
 		}
 		return ids
 	}
-	page, err := s.EntityTokens(ctx, "acme", app("a"), sessions.AppView, paging.Query{Limit: 1})
+	page, err := s.Tokens(ctx, "acme", views("a"), paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(page.Total, 2)
 	is.Equal(page.Rows, []sessions.Token{of(3, "kim", "a")})
-	is.Equal(listed("acme", app("a"), sessions.AppView), []string{tokenID(3), tokenID(2)})
-	is.Equal(listed("acme", app("a"), "webhook"), []string{tokenID(6)})
-	is.Equal(listed("acme", assistant.Entity, sessions.AppView), []string{tokenID(7)})
+	is.Equal(listed("acme", views("a")), []string{tokenID(3), tokenID(2)})
+	is.Equal(listed("acme", hooks), []string{tokenID(6)})
+	is.Equal(listed("acme", chats), []string{tokenID(7)})
 	is.Equal(len(s.stored(t, "acme", "jo")), 1) // the personal one
-	_, err = s.UserToken(ctx, "acme", "jo", tokenID(2))
+	_, err = s.TokenOf(ctx, "acme", ofUser("jo"), tokenID(2))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(2))), errs.NotFound)
-	one, err := s.EntityToken(ctx, "acme", app("a"), sessions.AppView, tokenID(2))
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", ofUser("jo"), tokenID(2))), errs.NotFound)
+	one, err := s.TokenOf(ctx, "acme", views("a"), tokenID(2))
 	is.NoErr(err)
 	is.Equal(one, of(2, "jo", "a"))
 	x, _, err := s.Token(ctx, "acme", tokenID(2))
@@ -699,27 +707,26 @@ func testEntityTokens(t *testing.T, s Stores) {
 
 	for _, at := range []struct {
 		tenant string
-		of     entity.Key
-		kind   string
+		of     sessions.TokensOf
 		id     string
 	}{
-		{"acme", app("b"), sessions.AppView, tokenID(2)},
-		{"acme", app("a"), sessions.AppView, tokenID(1)}, {"evil", app("a"), sessions.AppView, tokenID(3)},
-		{"acme", app("a"), "webhook", tokenID(2)}, {"acme", assistant.Entity, sessions.AppView, tokenID(2)},
+		{"acme", views("b"), tokenID(2)},
+		{"acme", views("a"), tokenID(1)}, {"evil", views("a"), tokenID(3)},
+		{"acme", hooks, tokenID(2)}, {"acme", chats, tokenID(2)},
 	} {
-		is.Equal(errs.CodeOf(s.DeleteEntityToken(ctx, at.tenant, at.of, at.kind, at.id)), errs.NotFound)
-		_, err := s.EntityToken(ctx, at.tenant, at.of, at.kind, at.id)
+		is.Equal(errs.CodeOf(s.DeleteToken(ctx, at.tenant, at.of, at.id)), errs.NotFound)
+		_, err := s.TokenOf(ctx, at.tenant, at.of, at.id)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
-	is.NoErr(s.DeleteEntityToken(ctx, "acme", app("a"), sessions.AppView, tokenID(2)))
-	is.Equal(listed("acme", app("a"), sessions.AppView), []string{tokenID(3)})
+	is.NoErr(s.DeleteToken(ctx, "acme", views("a"), tokenID(2)))
+	is.Equal(listed("acme", views("a")), []string{tokenID(3)})
 	is.NoErr(s.DeleteTokensOf(ctx, "acme", "app", []string{"a", "b", "none"}))
-	is.Equal(listed("acme", app("a"), sessions.AppView), nil)
-	is.Equal(listed("acme", app("a"), "webhook"), nil)
-	is.Equal(listed("acme", app("b"), sessions.AppView), nil)
-	is.Equal(listed("acme", app("c"), sessions.AppView), []string{tokenID(5)})
-	is.Equal(listed("acme", assistant.Entity, sessions.AppView), []string{tokenID(7)})
-	is.Equal(listed("evil", app("a"), sessions.AppView), []string{tokenID(2)})
+	is.Equal(listed("acme", views("a")), nil)
+	is.Equal(listed("acme", hooks), nil)
+	is.Equal(listed("acme", views("b")), nil)
+	is.Equal(listed("acme", views("c")), []string{tokenID(5)})
+	is.Equal(listed("acme", chats), []string{tokenID(7)})
+	is.Equal(listed("evil", views("a")), []string{tokenID(2)})
 	is.Equal(len(s.stored(t, "acme", "jo")), 1)
 	n, err := s.DeleteTokens(ctx, "acme", "jo") // all of the user's
 	is.NoErr(err)
