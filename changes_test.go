@@ -231,7 +231,9 @@ func TestChangesShowWhatAGetShows(t *testing.T) {
 		app := listening(t, opener(t), tenantcontent.Config{Authenticate: func(*http.Request) (actor.Actor, error) {
 			return caller, nil
 		}})
-		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
+		_, err = app.Principals.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		get := func(path string) string {
 			w := httptest.NewRecorder()
@@ -337,7 +339,9 @@ func TestChangesOfDeletedUserGoInSteps(t *testing.T) {
 		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
 		app := listening(t, db, tenantcontent.Config{})
 		for _, user := range []string{"jo", "other"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", user, password)
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: "acme", Username: user, Password: password,
+			})
 			is.NoErr(err)
 		}
 		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})

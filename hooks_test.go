@@ -29,6 +29,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver/kitchen"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
@@ -77,15 +78,17 @@ func TestHostHooks(t *testing.T) {
 			Entities: []entity.Type{kind}, BundleDrivers: []bundles.Driver{recipes},
 		})
 		is.NoErr(err)
-		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
+		_, err = app.Principals.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		put := func(id string) {
 			is.NoErr(recipes.Insert(ctx, kitchen.Recipe{TenantID: "acme", ID: id, Title: id, Steps: "Cook."}))
-			_, err := app.Comments.Create(ctx, kitchen.Kind, id, "More salt?")
+			_, err := app.Comments.Create(ctx, entity.Key{Kind: kitchen.Kind, ID: id}, "More salt?")
 			is.NoErr(err)
 		}
 		comments := func(id string) int {
-			page, err := app.Comments.Activities(ctx, kitchen.Kind, id, paging.Query{Limit: 10})
+			page, err := app.Comments.Activities(ctx, entity.Key{Kind: kitchen.Kind, ID: id}, paging.Query{Limit: 10})
 			is.NoErr(err)
 			return page.Total
 		}
@@ -114,7 +117,9 @@ func TestHostHooks(t *testing.T) {
 		addLDAP(t, app)
 		for _, name := range []string{"old", "new"} {
 			_, err := app.Principals.Unchecked().Admit(
-				ctx, "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name},
+				ctx, "acme", principals.Source{
+					Domain: "ldap", Driver: "LDAP",
+				}, principals.Identity{ID: "1", Username: name},
 			)
 			is.NoErr(err)
 		}
@@ -149,7 +154,9 @@ func TestReassignHostKinds(t *testing.T) {
 		})
 		is.NoErr(err)
 		for _, name := range []string{"jo", "mia"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", name, password)
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: "acme", Username: name, Password: password,
+			})
 			is.NoErr(err)
 		}
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
@@ -399,7 +406,9 @@ func TestRenameReachesAll(t *testing.T) {
 		addLDAP(t, app)
 		admit := func(name string) {
 			_, err := app.Principals.Unchecked().Admit(
-				t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name},
+				t.Context(), "acme", principals.Source{
+					Domain: "ldap", Driver: "LDAP",
+				}, principals.Identity{ID: "1", Username: name},
 			)
 			is.NoErr(err)
 		}
@@ -461,7 +470,9 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 			return r
 		}
 		scan("jo", "mia")
-		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "root", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "root", Password: password,
+		})
 		is.NoErr(err)
 		jo, mia := settle(t, app, "jo"), settle(t, app, "mia")
 		jo.check(t, "jo")
@@ -507,9 +518,9 @@ func settle(t *testing.T, app *tenantcontent.App, name string) *world {
 		EditingID: &w.report.ID,
 	})
 	is.NoErr(err)
-	w.comment, err = app.Comments.Create(ctx, "report", w.report.ID, "@jo and @mia")
+	w.comment, err = app.Comments.Create(ctx, entity.Key{Kind: "report", ID: w.report.ID}, "@jo and @mia")
 	is.NoErr(err)
-	upload, err := app.Uploads.Create(ctx, "a.txt", "", strings.NewReader("a"))
+	upload, err := app.Uploads.Create(ctx, files.Draft{Filename: "a.txt"}, strings.NewReader("a"))
 	is.NoErr(err)
 	w.upload = upload.ID
 	return w
@@ -543,7 +554,9 @@ func (w *world) check(t *testing.T, name string) {
 	feed, err := w.app.Comments.Feed(ctx, name, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(feed.Total, 1) // the comment of the other one
-	activities, err := w.app.Comments.Activities(ctx, "report", w.report.ID, paging.Query{Limit: 10})
+	activities, err := w.app.Comments.Activities(ctx, entity.Key{
+		Kind: "report", ID: w.report.ID,
+	}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(activities.Rows[0].UserID, name)
 }
@@ -554,7 +567,9 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		is, db := is.New(t), opener(t)
 		app := open(t, db, time.Now)
 		addLDAP(t, app)
-		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		_, err = syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{
 			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}},
@@ -564,7 +579,9 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		mia := settle(t, app, "mia")
 		team, err := app.Principals.Team(as(t.Context(), "acme"), "sales")
 		is.NoErr(err)
-		comment, err := app.Comments.Create(as(t.Context(), "acme"), principals.KindTeam, team.ID, "hello")
+		comment, err := app.Comments.Create(as(t.Context(), "acme"), entity.Key{
+			Kind: principals.KindTeam, ID: team.ID,
+		}, "hello")
 		is.NoErr(err)
 		is.NoErr(app.Principals.Unchecked().RemoveDomain(t.Context(), "acme", "ldap", "jo"))
 		_, err = app.Sessions.Authenticate(t.Context(), mia.token, netip.Addr{})
@@ -592,7 +609,9 @@ func BenchmarkManyOfADomain(b *testing.B) {
 					DB: db, SecretKey: tenantcontent.NewSecretKey(), DomainDrivers: []domains.Driver{ldap.LDAP{}},
 				})
 				if err == nil {
-					_, err = app.Principals.Unchecked().AddSuperuser(b.Context(), "acme", "root", password)
+					_, err = app.Principals.Unchecked().AddSuperuser(b.Context(), principals.Credentials{
+						Tenant: "acme", Username: "root", Password: password,
+					})
 				}
 				if err == nil {
 					addLDAP(b, app)
@@ -646,19 +665,23 @@ func TestDeletedUserLeavesNoFiles(t *testing.T) {
 		app := open(t, db, time.Now)
 		for _, tenant := range []string{"acme", "evil"} {
 			for _, user := range []string{"jo", "other"} {
-				_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), tenant, user, password)
+				_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+					Tenant: tenant, Username: user, Password: password,
+				})
 				is.NoErr(err)
 			}
 			fill(t, app, tenant)
 		}
 		jo := as(t.Context(), "acme")
-		before, err := app.Downloads.Page(jo, paging.Query{Limit: 10})
+		before, err := app.Downloads.List(jo, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(before.Total, 1)
 		is.NoErr(app.Principals.DeleteUser(jo, "jo", ""))
-		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
+		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
-		page, err := app.Downloads.Page(jo, paging.Query{Limit: 10})
+		page, err := app.Downloads.List(jo, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Total, 0)
 		_, err = app.Downloads.Get(jo, before.Rows[0].ID)
@@ -674,7 +697,9 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, ctx := is.New(t), as(t.Context(), "acme")
 		app := open(t, opener(t), time.Now)
-		_, err := app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		report, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales"})
 		is.NoErr(err)
@@ -682,7 +707,7 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 		is.NoErr(err)
 		var made []string
 		for _, of := range []entity.Key{{Kind: "report", ID: report.ID}, {Kind: "team", ID: team.ID}} {
-			c, err := app.Comments.Create(ctx, of.Kind, of.ID, "hello")
+			c, err := app.Comments.Create(ctx, entity.Key{Kind: of.Kind, ID: of.ID}, "hello")
 			is.NoErr(err)
 			r, err := app.Comments.Reply(ctx, c.ID, "hello yourself")
 			is.NoErr(err)
@@ -718,7 +743,9 @@ func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 				is, root := is.New(t), as(t.Context(), "acme")
 				app := open(t, opener(t), time.Now)
 				for _, tenant := range []string{"acme", "evil"} {
-					_, err := app.Principals.Unchecked().AddSuperuser(root, tenant, "jo", password)
+					_, err := app.Principals.Unchecked().AddSuperuser(root, principals.Credentials{
+						Tenant: tenant, Username: "jo", Password: password,
+					})
 					is.NoErr(err)
 					_, err = app.Principals.CreateUser(
 						as(root, tenant), principals.User{Username: "mia", Enabled: true}, "",
@@ -729,7 +756,7 @@ func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 				for _, tenant := range []string{"acme", "evil"} {
 					team, err := app.Principals.CreateTeam(as(root, tenant), principals.Team{Name: "Sales"})
 					is.NoErr(err)
-					c, err := app.Comments.Create(mia(root, tenant), "team", team.ID, "hello")
+					c, err := app.Comments.Create(mia(root, tenant), entity.Key{Kind: "team", ID: team.ID}, "hello")
 					is.NoErr(err)
 					made[tenant] = c.ID
 				}
@@ -837,7 +864,7 @@ func TestTransactionOfHost(t *testing.T) {
 			h.NoErr(err)
 			report, err := h.app.Content.Create(within, content.Entity{Kind: "report", Name: "Sales"})
 			h.NoErr(err)
-			_, err = h.app.Comments.Create(within, "report", report.ID, "Look.")
+			_, err = h.app.Comments.Create(within, entity.Key{Kind: "report", ID: report.ID}, "Look.")
 			h.NoErr(err)
 			_, err = h.app.Colors.Put(h.of(within, "theirs"), "green", "#00ff00")
 			h.NoErr(err)
@@ -853,7 +880,7 @@ func TestTransactionOfHost(t *testing.T) {
 				h.Equal(h.stored(h.ctx), want)
 				h.Equal(h.stored(h.of(t.Context(), "theirs"))[0], beforeTheirs[0]+1)
 				h.Equal(h.orders(), 1)
-				page, err := h.app.Comments.List(h.ctx, "report", report.ID, paging.Query{})
+				page, err := h.app.Comments.List(h.ctx, entity.Key{Kind: "report", ID: report.ID}, paging.Query{})
 				h.NoErr(err)
 				h.Equal(page.Total, 1)
 				continue

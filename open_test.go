@@ -44,6 +44,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/repository"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -74,7 +75,9 @@ func TestHostSQLite(t *testing.T) {
 	is.NoErr(err)
 	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme"}, password)
 	is.NoErr(err)
-	_, err = app.Sessions.Login(t.Context(), "acme", "local", "admin", password)
+	_, err = app.Sessions.Login(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "admin", Password: password,
+	})
 	is.NoErr(err)
 }
 
@@ -353,7 +356,9 @@ func TestRunWritesLoginsThatWait(t *testing.T) {
 	defer func() { is.NoErr(other.Close()) }()
 	token := ""
 	is.NoErr(bunx.InTx(t.Context(), other, func(context.Context) error {
-		l, err := app.Sessions.Login(t.Context(), "default", "local", "admin", password)
+		l, err := app.Sessions.Login(t.Context(), principals.Credentials{
+			Tenant: "default", Domain: "local", Username: "admin", Password: password,
+		})
 		token = l.Token
 		return err
 	}))

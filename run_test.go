@@ -33,12 +33,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/sweep"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -68,11 +70,13 @@ func as(ctx context.Context, tenant string) context.Context {
 func fill(t *testing.T, app *tenantcontent.App, tenant string) {
 	t.Helper()
 	is, ctx := is.New(t), as(t.Context(), tenant)
-	_, err := app.Sessions.Login(ctx, tenant, "local", "jo", password)
+	_, err := app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: tenant, Domain: "local", Username: "jo", Password: password,
+	})
 	is.NoErr(err)
-	_, err = app.Uploads.Create(ctx, "a.txt", "", strings.NewReader("a"))
+	_, err = app.Uploads.Create(ctx, files.Draft{Filename: "a.txt"}, strings.NewReader("a"))
 	is.NoErr(err)
-	_, err = app.Downloads.Create(ctx, "b.txt", "", func(w io.Writer) error {
+	_, err = app.Downloads.Create(ctx, files.Draft{Filename: "b.txt"}, func(w io.Writer) error {
 		_, err := io.WriteString(w, "b")
 		return err
 	})
@@ -97,7 +101,9 @@ func TestSweepRemovesWhatHasExpiredAlone(t *testing.T) {
 		now := time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)
 		app := open(t, db, func() time.Time { return now })
 		for _, tenant := range []string{"acme", "evil"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), tenant, "jo", password)
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: tenant, Username: "jo", Password: password,
+			})
 			is.NoErr(err)
 			fill(t, app, tenant)
 			soon := now.Add(time.Hour)
@@ -122,7 +128,9 @@ func TestRunLeavesNoGoroutineAndNoCounter(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
 		app := open(t, db, time.Now)
-		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), ownTokens, sessions.NewToken{})
 		is.NoErr(err)
@@ -155,7 +163,9 @@ func TestRunFlushesEachSecondAndSweepsEachMinute(t *testing.T) {
 		app := open(t, db, time.Now)
 		_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme"}, password)
 		is.NoErr(err)
-		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
+		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		fill(t, app, "acme")
 		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), ownTokens, sessions.NewToken{})
@@ -506,7 +516,7 @@ func TestObserver(t *testing.T) {
 
 		b, err := app.Bundles.Create(ctx, bundles.Bundle{Name: canary})
 		is.NoErr(err)
-		_, err = app.Bundles.CreateEntry(ctx, b.ID, "global", "color", nil)
+		_, err = app.Bundles.CreateEntry(ctx, b.ID, bundles.Entry{Type: "global", EntityID: "color"})
 		is.NoErr(err)
 		export, err := app.Bundles.Export(ctx, b.ID)
 		is.NoErr(err)
@@ -652,7 +662,9 @@ func TestObserverOfJobsAndHandlers(t *testing.T) {
 			"webhooks/ping.js":     `export function GET() { return {body: "pong"} }`,
 			"webhooks/[action].js": `export function GET() { throw new Error("canary7f3a") }`,
 		} {
-			_, err := app.Apps.PutFile(admin, shop.ID, name, "text/javascript", strings.NewReader(code))
+			_, err := app.Apps.PutFile(admin, shop.ID, entity.File{
+				Path: name, ContentType: "text/javascript",
+			}, strings.NewReader(code))
 			is.NoErr(err)
 		}
 		_, err = app.Apps.Deploy(admin, shop.ID, apps.PublishOptions{})

@@ -31,6 +31,7 @@ import (
 	queuestore "github.com/tenantcontent/tenantcontent/internal/store/queue"
 	"github.com/tenantcontent/tenantcontent/internal/store/tenantrows"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -485,7 +486,9 @@ func TestTenantMovesBetweenEngines(t *testing.T) {
 			same(t, dumped(t, target, to, "acme"), before)
 			is.Equal(inWorkspace(t, target, movedApp, all), things)
 			is.Equal(inWorkspace(t, target, emptyApp, "SELECT 1 AS n"), `[{"n":1}]`)
-			_, err = target.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+			_, err = target.Sessions.Login(t.Context(), principals.Credentials{
+				Tenant: "mover", Domain: "local", Username: "admin", Password: password,
+			})
 			is.NoErr(err)
 			_, err = target.Tenants.Unchecked().Rekey(t.Context())
 			is.NoErr(err)
@@ -1020,7 +1023,9 @@ func TestTenantIsDeletedInSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db, now := is.New(t), opener(t), time.Now()
 		app := stocked(t, db, func() time.Time { return now })
-		login, err := app.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+		login, err := app.Sessions.Login(t.Context(), principals.Credentials{
+			Tenant: "mover", Domain: "local", Username: "admin", Password: password,
+		})
 		is.NoErr(err)
 		acme := dumped(t, app, db, "acme")
 		steps := 0
@@ -1046,7 +1051,9 @@ func TestTenantIsDeletedInSteps(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 			_, err = app.Sessions.Authenticate(t.Context(), login.Token, netip.Addr{})
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
-			_, err = app.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+			_, err = app.Sessions.Login(t.Context(), principals.Credentials{
+				Tenant: "mover", Domain: "local", Username: "admin", Password: password,
+			})
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "mover"}, password)
 			is.Equal(errs.MessageOf(err), "The tenant mover is being deleted: its id is free when that has ended.")

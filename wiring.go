@@ -362,7 +362,7 @@ func (g ground) programs(who identity, what kept) (run programs, err error) {
 	})
 	run.webhooks = webhooks.New(webhooks.Options{
 		Store: webhookstore.New(g.DB), Apps: run.apps, Handlers: run.handlers, Keys: g.keys,
-		UseToken: run.sessions.Unchecked().UseWebhookToken, Target: target(run.apps), Owner: owner.Owner,
+		UseToken: run.sessions.Unchecked().UseToken, Target: target(run.apps), Owner: owner.Owner,
 		Bind: func(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
 			return run.scripts.BindOwner(ctx, in, handlers.ToolCall{})
 		},
@@ -416,7 +416,7 @@ func (g ground) bundles(who identity, what kept) (*bundles.Service, error) {
 		Store: bundlestore.New(g.DB), Tenants: who.tenants.Unchecked(), Downloads: what.downloads.Unchecked(),
 		Principals: who.principals.Unchecked(), Content: g.registry,
 		Global:  []entity.Type{what.colors.Unchecked().Type(), what.aiInstructions.Unchecked().Type()},
-		Drivers: g.BundleDrivers, Notify: what.comments.Unchecked().NotifyUsers,
+		Drivers: g.BundleDrivers, Notify: what.comments.Unchecked().Deliver,
 		Limits: g.ArchiveLimits, Size: g.MaxArchive, Time: g.MaxImportTime,
 		Now: g.Now, NewID: g.NewID, Observer: g.Observer,
 	})

@@ -93,10 +93,8 @@ func (s *Service) OpenFile(ctx context.Context, id, path string) (File, io.ReadS
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict
 // for a path that differs from another one only in case, or that is a folder, and for a draft that
 // somebody else edits; errs.TooLarge; content's own, as it is.
-func (s *Service) PutFile(
-	ctx context.Context, id, path, contentType string, content io.Reader,
-) (File, error) {
-	return s.common.PutFile(ctx, id, path, contentType, content)
+func (s *Service) PutFile(ctx context.Context, id string, f entity.File, content io.Reader) (File, error) {
+	return s.common.PutFile(ctx, id, f, content)
 }
 
 // DeleteFile removes a file of an app or a draft. The caller must be allowed to edit it. The

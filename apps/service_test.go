@@ -118,7 +118,7 @@ func level(l shares.Level) func(*shares.Share) { return func(s *shares.Share) { 
 
 func (w *world) put(t testing.TB, ctx context.Context, id, path, text string) {
 	t.Helper()
-	_, err := w.PutFile(ctx, id, path, "", strings.NewReader(text))
+	_, err := w.PutFile(ctx, id, entity.File{Path: path}, strings.NewReader(text))
 	is.New(t).NoErr(err)
 }
 
@@ -287,7 +287,7 @@ func TestVisible(t *testing.T) {
 			is.True(errors.Is(err, errs.NotFound))
 			_, err = w.Files(ctx, v.ID, paging.Query{Limit: 1})
 			is.True(errors.Is(err, errs.NotFound))
-			_, err = w.PutFile(ctx, v.ID, "x", "", strings.NewReader(""))
+			_, err = w.PutFile(ctx, v.ID, entity.File{Path: "x"}, strings.NewReader(""))
 			is.True(errors.Is(err, errs.NotFound))
 			_, err = w.Shares(ctx, v.ID)
 			is.True(errors.Is(err, errs.NotFound))
@@ -475,7 +475,7 @@ func TestLock(t *testing.T) {
 			is.True(!seen.Held)
 			for _, err := range []error{
 				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})),
-				second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
+				second(w.PutFile(ctx, d.ID, entity.File{Path: "x"}, strings.NewReader(""))),
 				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, apps.PublishOptions{})),
 				second(w.Commit(ctx, v.ID, apps.PublishOptions{Force: true})), w.Discard(ctx, v.ID),
 			} {
@@ -599,7 +599,7 @@ func TestManifestOfLastDeploy(t *testing.T) {
 			return strings.TrimSpace(ids)
 		}
 		write := func(id, name, text string) error {
-			_, err := w.PutFile(jo, id, name, "text/plain", strings.NewReader(text))
+			_, err := w.PutFile(jo, id, entity.File{Path: name, ContentType: "text/plain"}, strings.NewReader(text))
 			return err
 		}
 		deploy := func() { is.NoErr(second(w.Deploy(jo, v.ID, apps.PublishOptions{}))) }
@@ -640,7 +640,9 @@ func TestManifestOfLastDeploy(t *testing.T) {
 		is.True(errors.Is(err, errs.Invalid))
 		is.True(strings.HasPrefix(errs.MessageOf(err), "informer.yaml:2:1: rolls: is not known here; "))
 		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [c]")
-		_, err = w.PutFile(as(t, "acme", "mia", actor.Member), v.ID, "informer.yaml", "", strings.NewReader("["))
+		_, err = w.PutFile(as(t, "acme", "mia", actor.Member), v.ID, entity.File{
+			Path: "informer.yaml",
+		}, strings.NewReader("["))
 		is.True(errors.Is(err, errs.Forbidden)) // whatever the content
 
 		is.NoErr(w.DeleteFile(jo, v.ID, "informer.yaml"))
@@ -723,7 +725,7 @@ func TestFileLimit(t *testing.T) {
 	v := w.create(t, jo)
 	w.put(t, jo, v.ID, "a", strings.Repeat("x", 100))
 	for _, n := range []int{101, 10_000} {
-		_, err := w.PutFile(jo, v.ID, "a", "", strings.NewReader(strings.Repeat("y", n)))
+		_, err := w.PutFile(jo, v.ID, entity.File{Path: "a"}, strings.NewReader(strings.Repeat("y", n)))
 		is.True(errors.Is(err, errs.TooLarge))
 	}
 	is.Equal(w.read(t, jo, v.ID, "a"), strings.Repeat("x", 100))
@@ -739,7 +741,9 @@ func TestDraftOfDeletedApp(t *testing.T) {
 	is.NoErr(w.Delete(jo, v.ID))
 	for _, err := range []error{
 		second(w.Get(jo, d.ID)),
-		second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))),
+		second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, entity.File{
+			Path: "a",
+		}, strings.NewReader(""))),
 		second(w.Edit(jo, d.ID, true)),
 		second(w.Commit(jo, d.ID, apps.PublishOptions{Force: true})), second(w.OfLibrary(jo, d.LibraryID)),
 	} {
@@ -764,7 +768,7 @@ func TestDraftOfFullApp(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.Update(as(t, "acme", "jo", actor.Admin), v.ID, apps.Edit{Type: &full})
 	is.NoErr(err)
-	_, err = w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))
+	_, err = w.PutFile(jo, d.ID, entity.File{Path: "a"}, strings.NewReader(""))
 	is.True(errors.Is(err, errs.NotFound))
 	drafts, err := w.Drafts(jo)
 	is.NoErr(err)

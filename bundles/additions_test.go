@@ -43,7 +43,9 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 			}
 			if kind == "library" {
 				for _, path := range []string{"a.txt", "dir/b.txt"} {
-					_, err := w.Content.PutFile(acme, id, path, "text/plain", strings.NewReader("acme's"))
+					_, err := w.Content.PutFile(acme, id, entity.File{
+						Path: path, ContentType: "text/plain",
+					}, strings.NewReader("acme's"))
 					is.NoErr(err)
 				}
 			}
@@ -70,14 +72,18 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		is.NoErr(err)
 		for _, name := range []string{"team with a comment", "report with a comment"} {
 			kind, at, _ := strings.Cut(ids[name], " ")
-			_, err = w.Comments.Create(evil, entity.Kind(kind), at, "hello")
+			_, err = w.Comments.Create(evil, entity.Key{Kind: entity.Kind(kind), ID: at}, "hello")
 			is.NoErr(err)
 		}
 		w.setData(t, "evil", "datasource", id("datasource with a secret"), `{"host":"x","password":"p"}`)
-		_, err = w.Content.PutFile(evil, id("library with a file"), "c.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(evil, id("library with a file"), entity.File{
+			Path: "c.txt", ContentType: "text/plain",
+		}, strings.NewReader("evil's"))
 		is.NoErr(err)
 		_, err = w.Content.PutFile(
-			evil, id("library with a changed file"), "dir/b.txt", "text/plain", strings.NewReader("evil's"),
+			evil, id("library with a changed file"), entity.File{
+				Path: "dir/b.txt", ContentType: "text/plain",
+			}, strings.NewReader("evil's"),
 		)
 		is.NoErr(err)
 
@@ -138,7 +144,9 @@ func TestDeployKeepsAddedFiles(t *testing.T) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(c ctx, path, text string) {
-			_, err := w.Content.PutFile(c, library, path, "text/plain", strings.NewReader(text))
+			_, err := w.Content.PutFile(c, library, entity.File{
+				Path: path, ContentType: "text/plain",
+			}, strings.NewReader(text))
 			is.NoErr(err)
 		}
 		put(acme, "a", "acme's")

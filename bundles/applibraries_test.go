@@ -24,7 +24,7 @@ func TestNoArchiveTakesTheLibraryOfAnApp(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		id := w.make(t, "evil", "app", "Sales", `{}`)
-		_, err := w.Apps.PutFile(evil, id, "server/secret.js", "", strings.NewReader("secret"))
+		_, err := w.Apps.PutFile(evil, id, entity.File{Path: "server/secret.js"}, strings.NewReader("secret"))
 		is.NoErr(err)
 		draft, err := w.Apps.Edit(evil, id, false)
 		is.NoErr(err)
@@ -71,7 +71,7 @@ func TestDeployLeavesOwnApp(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		id := w.make(t, "acme", "app", "Sales", `{}`)
-		_, err := w.Apps.PutFile(acme, id, "index.html", "", strings.NewReader("of acme"))
+		_, err := w.Apps.PutFile(acme, id, entity.File{Path: "index.html"}, strings.NewReader("of acme"))
 		is.NoErr(err)
 		deploy := func() bundles.Counts {
 			t.Helper()
@@ -103,7 +103,7 @@ func TestDeployLeavesOwnApp(t *testing.T) {
 		is.True(!app.IsManaged)
 		draft, err := w.Apps.Edit(evil, id, false)
 		is.NoErr(err)
-		_, err = w.Apps.PutFile(evil, draft.ID, "index.html", "", strings.NewReader("of evil"))
+		_, err = w.Apps.PutFile(evil, draft.ID, entity.File{Path: "index.html"}, strings.NewReader("of evil"))
 		is.NoErr(err)
 		is.Equal(deploy().Skipped, 1)
 		_, err = w.Apps.Commit(evil, id, apps.PublishOptions{})

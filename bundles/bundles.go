@@ -2,7 +2,7 @@
 // and deploys archives of content.
 //
 //	made, err := app.Bundles.Create(ctx, bundles.Bundle{Name: "Reports"})
-//	_, err = app.Bundles.CreateEntry(ctx, made.ID, "report", id, nil)
+//	_, err = app.Bundles.CreateEntry(ctx, made.ID, bundles.Entry{Type: "report", EntityID: id})
 //	export, err := app.Bundles.Export(ctx, made.ID)
 //	err = export.Write(ctx, file)
 //	…
@@ -19,6 +19,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
@@ -194,8 +195,7 @@ type Downloads interface {
 	// CreateForSuperusers creates a download, with the bytes that write writes, for the superusers
 	// of a tenant. It joins the transaction in ctx.
 	CreateForSuperusers(
-		ctx context.Context, tenant, filename, contentType string, lifetime time.Duration,
-		write func(io.Writer) error,
+		ctx context.Context, tenant string, d files.Draft, write func(io.Writer) error,
 	) (files.File, error)
 }
 
@@ -229,7 +229,7 @@ type Service struct {
 	size        int64
 	time        time.Duration
 	imports     *limiter.Limiter // by tenant
-	notify      func(ctx context.Context, tenant string, users []string, title, body string) error
+	notify      func(ctx context.Context, tenant string, users []string, n comments.Notification) error
 	clock       clock.Clock
 }
 
@@ -244,7 +244,7 @@ type Options struct {
 	Drivers    []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
 	// Notify tells some users of a tenant, in the transaction in ctx, what a deploy from another
 	// one left out. nil: nobody.
-	Notify func(ctx context.Context, tenant string, users []string, title, body string) error
+	Notify func(ctx context.Context, tenant string, users []string, n comments.Notification) error
 
 	Limits Limits           // of archives that are sent in, and that are made
 	Size   int64            // most bytes of such an archive as it is sent, packed; default 4 GiB

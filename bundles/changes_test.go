@@ -101,7 +101,9 @@ func TestChangedFiles(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(path, kind, content string) {
-			_, err := w.Content.PutFile(acme, library, path, kind, strings.NewReader(content))
+			_, err := w.Content.PutFile(acme, library, entity.File{
+				Path: path, ContentType: kind,
+			}, strings.NewReader(content))
 			is.NoErr(err)
 		}
 		put("a", "text/plain", "aa")

@@ -256,13 +256,17 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 			is.NoErr(err)
 		}
 		other := actor.With(t.Context(), actor.Actor{Tenant: "other", User: "olga", Superuser: true})
-		_, err = w.Principals.Unchecked().AddSuperuser(other, "other", "olga", "open sesame")
+		_, err = w.Principals.Unchecked().AddSuperuser(other, principals.Credentials{
+			Tenant: "other", Username: "olga", Password: "open sesame",
+		})
 		is.NoErr(err)
 
 		report, library := w.make(
 			t, "evil", "report", "Own", `{"of": "evil"}`,
 		), w.make(t, "evil", "library", "Own", `{"of": "evil"}`)
-		_, err = w.Content.PutFile(evil, library, "a.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(evil, library, entity.File{
+			Path: "a.txt", ContentType: "text/plain",
+		}, strings.NewReader("evil's"))
 		is.NoErr(err)
 		_, err = w.Colors.Put(evil, "brand", "#00ff00")
 		is.NoErr(err)
@@ -275,7 +279,9 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		for kind, id := range map[entity.Kind]string{"report": report, "library": library} {
 			w.setData(t, "acme", kind, id, `{"of": "acme"}`)
 		}
-		_, err = w.Content.PutFile(acme, library, "a.txt", "text/plain", strings.NewReader("acme's"))
+		_, err = w.Content.PutFile(acme, library, entity.File{
+			Path: "a.txt", ContentType: "text/plain",
+		}, strings.NewReader("acme's"))
 		is.NoErr(err)
 		_, err = w.Colors.Put(acme, "brand", "#ff0000")
 		is.NoErr(err)
@@ -477,7 +483,7 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 		w.undo(t, b.ID, team)
 		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))
 		team = w.team(t)
-		_, err = w.Bundles.CreateEntry(acme, b.ID, "team", team, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "team", EntityID: team})
 		is.NoErr(err)
 		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
@@ -513,7 +519,7 @@ func TestDeployKeepsOwners(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Principals.Reassign(acme, "jo", "mallory")
 		is.NoErr(err)
-		_, err = w.Bundles.CreateEntry(acme, b.ID, "report", second, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "report", EntityID: second})
 		is.NoErr(err)
 		runAs("runner")
 		deploy()
@@ -585,7 +591,9 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		is.NoErr(w.Tenants.Unchecked().Delete(t.Context(), "acme", tenants.DeleteOptions{}))
 		_, err = w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{ID: "acme"})
 		is.NoErr(err)
-		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "open sesame")
+		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "admin", Password: "open sesame",
+		})
 		is.NoErr(err)
 		_, err = w.Bundles.Import(w.as(t, "acme"), strings.NewReader(string(archive)), bundles.ImportOptions{})
 		is.NoErr(err)

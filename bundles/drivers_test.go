@@ -97,7 +97,7 @@ func TestHostDrivers(t *testing.T) {
 	id := w.make(t, "acme", "visual", "V", `{}`)
 	b, err := app.Bundles.Create(w.as(t, "acme"), bundles.Bundle{Name: "V"})
 	is.NoErr(err)
-	e, err := app.Bundles.CreateEntry(w.as(t, "acme"), b.ID, "visual", id, nil)
+	e, err := app.Bundles.CreateEntry(w.as(t, "acme"), b.ID, bundles.Entry{Type: "visual", EntityID: id})
 	is.NoErr(err)
 	is.Equal(e.Ref.Name, "V")
 

@@ -21,7 +21,9 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err = app.Bundles.CreateEntry(ctx, bundle.ID, "report", report.ID, nil); err != nil {
+	if _, err = app.Bundles.CreateEntry(ctx, bundle.ID, bundles.Entry{
+		Type: "report", EntityID: report.ID,
+	}); err != nil {
 		panic(err)
 	}
 	export, err := app.Bundles.Export(ctx, bundle.ID)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // vanishing is a world in which the report of a bundle goes away while the library before it is
@@ -65,7 +66,9 @@ func TestPieceGoesAway(t *testing.T) {
 		is.Equal(w.names(t, "evil", "library"), "") // nothing is deployed
 
 		again()
-		login, err := w.Sessions.Login(t.Context(), "acme", "local", "admin", "open sesame")
+		login, err := w.Sessions.Login(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "admin", Password: "open sesame",
+		})
 		is.NoErr(err)
 		server := httptest.NewServer(w)
 		defer server.Close()

@@ -106,7 +106,9 @@ func TestKilled(t *testing.T) {
 			for _, name := range []string{"One", "Two"} {
 				e, err := w.Content.Create(acme, content.Entity{Kind: "library", Name: name})
 				is.NoErr(err)
-				_, err = w.Content.PutFile(acme, e.ID, "big", "", strings.NewReader(strings.Repeat(name, 1<<20)))
+				_, err = w.Content.PutFile(acme, e.ID, entity.File{
+					Path: "big",
+				}, strings.NewReader(strings.Repeat(name, 1<<20)))
 				is.NoErr(err)
 				libraries = append(libraries, "library "+e.ID)
 			}
@@ -115,7 +117,7 @@ func TestKilled(t *testing.T) {
 			is.NoErr(os.WriteFile(file, packed, 0o600))
 			third, err := w.Content.Create(acme, content.Entity{Kind: "library", Name: "Three"})
 			is.NoErr(err)
-			_, err = w.Content.PutFile(acme, third.ID, "small", "", strings.NewReader("x"))
+			_, err = w.Content.PutFile(acme, third.ID, entity.File{Path: "small"}, strings.NewReader("x"))
 			is.NoErr(err)
 			before := w.dump(t, "acme")
 			is.True(strings.Contains(before, "Three"))

@@ -32,7 +32,7 @@ func TestTightTenantSize(t *testing.T) {
 				acme := w.as(t, "acme")
 				library := w.make(t, "acme", "library", "Zeros", `{}`)
 				zeros := strings.NewReader(strings.Repeat("\x00", 10<<20))
-				_, err := w.Content.PutFile(acme, library, "zeros", "", zeros)
+				_, err := w.Content.PutFile(acme, library, entity.File{Path: "zeros"}, zeros)
 				is.NoErr(err)
 				for i := range 5 {
 					w.make(
@@ -167,11 +167,11 @@ func TestNestedData(t *testing.T) {
 		nested := func(levels int) []byte {
 			return []byte(strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1))
 		}
-		e, err := w.Bundles.CreateEntry(acme, b.ID, "tagged", tag, nested(64))
+		e, err := w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "tagged", EntityID: tag, Data: nested(64)})
 		is.NoErr(err)
 		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "acme", b.ID)), bundles.ImportOptions{})
 		is.NoErr(err)
-		_, add := w.Bundles.CreateEntry(acme, b.ID, "global", "", nested(65))
+		_, add := w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "global", Data: nested(65)})
 		_, set := w.Bundles.UpdateEntry(acme, b.ID, e.ID, nested(65))
 		_, manifest := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{
 			Type: "global",
@@ -209,9 +209,9 @@ func TestEntriesOfABundle(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.Equal(errs.MessageOf(err), message)
 		}
-		last, err := w.Bundles.CreateEntry(acme, many.ID, "tagged", one, nil)
+		last, err := w.Bundles.CreateEntry(acme, many.ID, bundles.Entry{Type: "tagged", EntityID: one})
 		is.NoErr(err)
-		_, err = w.Bundles.CreateEntry(acme, many.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, many.ID, bundles.Entry{Type: "tagged", EntityID: two})
 		refused(err, "A bundle must have at most 10000 entries: make another bundle for the rest.")
 		_, err = w.Bundles.UpdateEntry(acme, many.ID, last.ID, []byte(`{"a": 1}`))
 		is.NoErr(err)
@@ -222,11 +222,11 @@ func TestEntriesOfABundle(t *testing.T) {
 				string(data(bundles.MaxEntriesData-100)), large.ID)
 			return err
 		}))
-		e, err := w.Bundles.CreateEntry(acme, large.ID, "tagged", one, data(100))
+		e, err := w.Bundles.CreateEntry(acme, large.ID, bundles.Entry{Type: "tagged", EntityID: one, Data: data(100)})
 		is.NoErr(err)
 		full := "data of all entries of a bundle must have at most 4194304 bytes together: make another bundle " +
 			"for the rest."
-		_, err = w.Bundles.CreateEntry(acme, large.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, large.ID, bundles.Entry{Type: "tagged", EntityID: two})
 		refused(err, full)
 		_, err = w.Bundles.UpdateEntry(acme, large.ID, e.ID, data(101))
 		refused(err, full)
@@ -234,7 +234,7 @@ func TestEntriesOfABundle(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Bundles.UpdateEntry(acme, large.ID, e.ID, data(98))
 		is.NoErr(err)
-		_, err = w.Bundles.CreateEntry(acme, large.ID, "tagged", two, nil)
+		_, err = w.Bundles.CreateEntry(acme, large.ID, bundles.Entry{Type: "tagged", EntityID: two})
 		is.NoErr(err)
 	})
 }

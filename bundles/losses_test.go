@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -27,7 +28,9 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	is, super := is.New(t), w.as(t, tenant)
 	_, err := w.Principals.CreateUser(super, principals.User{Username: "kim", Enabled: true}, "")
 	is.NoErr(err)
-	_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), tenant, "lee", "a long password")
+	_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+		Tenant: tenant, Username: "lee", Password: "a long password",
+	})
 	is.NoErr(err)
 	var teams []string
 	for _, name := range []string{"Design", "Sales"} {
@@ -39,13 +42,15 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	}
 	_, err = w.Principals.PutMember(super, teams[0], "kim", actor.Admin)
 	is.NoErr(err)
-	_, err = w.Sessions.Login(t.Context(), tenant, "local", "jo", "jo has a secret")
+	_, err = w.Sessions.Login(t.Context(), principals.Credentials{
+		Tenant: tenant, Domain: "local", Username: "jo", Password: "jo has a secret",
+	})
 	is.NoErr(err)
 	for _, name := range []string{"jo", "jo", "kim"} {
 		who := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: name})
 		_, _, err = w.Sessions.CreateToken(who, sessions.TokensOf{Type: sessions.Personal}, sessions.NewToken{})
 		is.NoErr(err)
-		_, err = w.Uploads.Create(who, "a", "", strings.NewReader("x"))
+		_, err = w.Uploads.Create(who, files.Draft{Filename: "a"}, strings.NewReader("x"))
 		is.NoErr(err)
 	}
 	_, err = w.Principals.UpdateUser(super, "jo", func(u *principals.User) error {
@@ -60,7 +65,9 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 		return nil
 	})
 	is.NoErr(err)
-	on, err := w.Comments.Create(super, "team", teams[0], "of admin, who stays, to @jo and @kim")
+	on, err := w.Comments.Create(super, entity.Key{
+		Kind: "team", ID: teams[0],
+	}, "of admin, who stays, to @jo and @kim")
 	is.NoErr(err)
 	_, err = w.Comments.Reply(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), on.ID, "of jo")
 	is.NoErr(err)
@@ -69,11 +76,11 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 	)
 	is.NoErr(err)
 	report := w.make(t, tenant, "report", "Goes", `{"password": "x", "deep": [{"apiKey": "y"}]}`)
-	c, err := w.Comments.Create(super, "report", report, "one")
+	c, err := w.Comments.Create(super, entity.Key{Kind: "report", ID: report}, "one")
 	is.NoErr(err)
 	_, err = w.Comments.Reply(super, c.ID, "two")
 	is.NoErr(err)
-	_, err = w.Comments.Create(super, "report", report, "three")
+	_, err = w.Comments.Create(super, entity.Key{Kind: "report", ID: report}, "three")
 	is.NoErr(err)
 	return teams[0]
 }

@@ -308,17 +308,18 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 	return content[0].Lookup(ctx, tenant, id)
 }
 
-// CreateEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference
-// is ignored for a type that refers to nothing; empty data is {}. Errors: errs.Forbidden;
+// CreateEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. Of e only
+// Type, EntityID, which is ignored for a type that refers to nothing, and Data count; without Data
+// it is {}. Errors: errs.Forbidden;
 // errs.NotFound for the bundle; errs.Invalid for an unregistered type, a missing or unknown
 // reference, a system job, bad data, or when the bundle has as many entries or as much data as it
 // may; errs.Conflict when the bundle has it.
 func (s *Service) CreateEntry(
-	ctx context.Context, bundle, kind, reference string, data json.RawMessage,
+	ctx context.Context, bundle string, e Entry,
 ) (Entry, error) {
 	if of := (entity.Subject{Kind: KindEntry, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, entryID, func(ctx context.Context) (Entry, error) {
-			return s.CreateEntry(ctx, bundle, kind, reference, data)
+			return s.CreateEntry(ctx, bundle, e)
 		})
 	}
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -329,8 +330,7 @@ func (s *Service) CreateEntry(
 	if err != nil {
 		return Entry{}, err
 	}
-	e, err := s.entry(ctx, a.Tenant, kind, reference, data)
-	if err != nil {
+	if e, err = s.entry(ctx, a.Tenant, e.Type, e.EntityID, e.Data); err != nil {
 		return Entry{}, err
 	}
 	e.ID, e.BundleID, e.CreatedAt = s.clock.NewID(), b.ID, s.clock.Stamp()

@@ -196,7 +196,7 @@ func TestDeployedAgain(t *testing.T) {
 func TestDeletedIsNotCounted(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		tag := s.make(t, "acme", "tag", "T", `{}`)
-		_, err := s.Bundles.CreateEntry(s.as(t, "acme"), s.bundle.ID, "tagged", tag, nil)
+		_, err := s.Bundles.CreateEntry(s.as(t, "acme"), s.bundle.ID, bundles.Entry{Type: "tagged", EntityID: tag})
 		is.NoErr(err)
 		s.deploy(bundles.ImportOptions{})
 		is.NoErr(s.Content.Delete(s.as(t, "evil"), "tag", tag))
@@ -302,7 +302,7 @@ func TestNoFormOfAKeyTells(t *testing.T) {
 func TestSystemPieceStays(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		job := s.make(t, "acme", "job", "Nightly", `{}`)
-		_, err := s.Bundles.CreateEntry(s.as(t, "acme"), s.bundle.ID, "job", job, nil)
+		_, err := s.Bundles.CreateEntry(s.as(t, "acme"), s.bundle.ID, bundles.Entry{Type: "job", EntityID: job})
 		is.NoErr(err)
 		s.deploy(bundles.ImportOptions{})
 		_, err = s.Content.Unchecked().SetSystem(t.Context(), "evil", "job", job, true)

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer/archive"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -52,7 +53,7 @@ func TestRestore(t *testing.T) {
 		goes := w.make(t, "acme", "tag", "Goes", `{}`)
 		w.make(t, "acme", "report", "Untouched", `{}`)
 		library := w.make(t, "acme", "library", "L", `{}`)
-		_, err := w.Content.PutFile(acme, library, "a", "", strings.NewReader("a"))
+		_, err := w.Content.PutFile(acme, library, entity.File{Path: "a"}, strings.NewReader("a"))
 		is.NoErr(err)
 		old := w.export(t, "acme", "", "tagged "+stays, "tagged "+goes, "library "+library)
 		oldState := w.dump(t, "acme")
@@ -157,7 +158,9 @@ func TestRestoreOfUsers(t *testing.T) {
 		_, err = w.Principals.User(w.as(t, "acme"), "admin")
 		is.NoErr(err)
 
-		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "second", "open sesame")
+		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "second", Password: "open sesame",
+		})
 		is.NoErr(err)
 		r, err = w.Bundles.Restore(
 			w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)),
@@ -226,7 +229,7 @@ func TestDeploy(t *testing.T) {
 			acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.ImportOptions{},
 		)
 		is.NoErr(err)
-		mine, err := w.Bundles.CreateEntry(acme, b.ID, "tagged", own, nil)
+		mine, err := w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "tagged", EntityID: own})
 		is.NoErr(err)
 		is.Equal(deploy().Counts, bundles.Counts{Updated: 1, Skipped: 1})
 		is.NoErr(w.Bundles.DeleteEntry(acme, b.ID, mine.ID))
@@ -323,7 +326,9 @@ func TestDeployFails(t *testing.T) {
 			errs.MessageOf(err),
 			`The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`,
 		)
-		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "other", "olga", "open sesame")
+		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "other", Username: "olga", Password: "open sesame",
+		})
 		is.NoErr(err)
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
@@ -368,7 +373,10 @@ func TestNobodyElse(t *testing.T) {
 					return err
 				},
 				func() error { return w.Bundles.Delete(actorCtx, b.ID) },
-				func() error { _, err := w.Bundles.CreateEntry(actorCtx, b.ID, "global", "", nil); return err },
+				func() error {
+					_, err := w.Bundles.CreateEntry(actorCtx, b.ID, bundles.Entry{Type: "global"})
+					return err
+				},
 				func() error { _, err := w.Bundles.UpdateEntry(actorCtx, b.ID, entry, nil); return err },
 				func() error { return w.Bundles.DeleteEntry(actorCtx, b.ID, entry) },
 				func() error { _, err := w.Bundles.Export(actorCtx, b.ID); return err },
@@ -415,14 +423,14 @@ func TestSystemJobs(t *testing.T) {
 		b := w.bundle(t, "Jobs")
 		_, err := w.Content.Unchecked().SetSystem(t.Context(), "acme", "job", job, true)
 		is.NoErr(err)
-		_, err = w.Bundles.CreateEntry(acme, b.ID, "job", job, nil)
+		_, err = w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "job", EntityID: job})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.Equal(errs.MessageOf(err), "System jobs cannot be added to bundles")
 		report := w.make(t, "acme", "report", "R", `{}`)
 		draft, err := w.Content.Create(acme, content.Entity{Kind: "report", Name: "Draft", EditingID: &report})
 		is.NoErr(err)
 		if draft.EditingID != nil {
-			_, err = w.Bundles.CreateEntry(acme, b.ID, "report", draft.ID, nil)
+			_, err = w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "report", EntityID: draft.ID})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
 	})

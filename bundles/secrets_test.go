@@ -40,7 +40,7 @@ func TestSecretsStay(t *testing.T) {
 		app := w.make(t, "acme", "toolkit", "App", `{"defn":{"env":{"KEY":"acme-secret","HOME":"/home/acme-secret"}}}`)
 		b := w.bundle(t, "All", "datasource "+source)
 		options := json.RawMessage(`{"token":"acme-secret","n":1.0}`)
-		_, err := w.Bundles.CreateEntry(acme, b.ID, "toolkit", app, options)
+		_, err := w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "toolkit", EntityID: app, Data: options})
 		is.NoErr(err)
 		file := w.export(t, "acme", b.ID)
 		header, rows := unpacked(t, file)

@@ -312,7 +312,7 @@ func TestFilesFollow(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(path, content string) {
-			_, err := w.Content.PutFile(acme, library, path, "", strings.NewReader(content))
+			_, err := w.Content.PutFile(acme, library, entity.File{Path: path}, strings.NewReader(content))
 			is.NoErr(err)
 		}
 		put("a.txt", "a")
@@ -350,12 +350,14 @@ func TestStatements(t *testing.T) {
 					t, "B", "tagged "+tag,
 					"report "+w.make(t, "acme", "report", fmt.Sprint("r", n, "-", i), `{}`), "user jo",
 				)
-				_, err := w.Bundles.CreateEntry(acme, b.ID, "team", w.team(t), nil)
+				_, err := w.Bundles.CreateEntry(acme, b.ID, bundles.Entry{Type: "team", EntityID: w.team(t)})
 				is.NoErr(err)
 			}
 			for i := range n {
 				_, err := w.Bundles.CreateEntry(
-					acme, b.ID, "tagged", w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`), nil,
+					acme, b.ID, bundles.Entry{
+						Type: "tagged", EntityID: w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`),
+					},
 				)
 				is.NoErr(err)
 			}

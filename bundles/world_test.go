@@ -51,7 +51,9 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 		Cost:  principals.Cost{Memory: 8, Time: 1, Threads: 1},
 	})
 	for tenant, super := range map[string]string{"acme": "admin", "evil": "eve"} {
-		_, err := cheap.Unchecked().AddSuperuser(t.Context(), tenant, super, "open sesame")
+		_, err := cheap.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: tenant, Username: super, Password: "open sesame",
+		})
 		is.NoErr(err)
 		_, err = w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error { s.Settings.AI = true; return nil })
 		is.NoErr(err)
@@ -135,7 +137,7 @@ func (w *world) bundle(t testing.TB, name string, entries ...string) bundles.Bun
 	is.NoErr(err)
 	for _, e := range entries {
 		kind, id, _ := strings.Cut(e, " ")
-		_, err := w.Bundles.CreateEntry(ctx, b.ID, kind, id, nil)
+		_, err := w.Bundles.CreateEntry(ctx, b.ID, bundles.Entry{Type: kind, EntityID: id})
 		is.NoErr(err)
 	}
 	return b
@@ -175,7 +177,7 @@ func (w *world) everything(t testing.TB, tenant string) []string {
 		"src/ü é.js": strings.Repeat("x", 3<<20),
 		"empty":      "",
 	} {
-		_, err := w.Content.PutFile(ctx, library, path, "", strings.NewReader(content))
+		_, err := w.Content.PutFile(ctx, library, entity.File{Path: path}, strings.NewReader(content))
 		is.NoErr(err)
 	}
 	for _, key := range []string{"Red", "red", "brand/primary 100%", ".."} { // twins by case

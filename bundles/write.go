@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
@@ -64,7 +65,8 @@ func (w *writer) backUp(ctx context.Context) error {
 		Tenant: w.tenant, Bundle: archive.Bundle{Name: "Before a " + w.backup}, Counts: w.replaced.counts(),
 	}
 	name := fmt.Sprintf("before-%s-%s.tgz", w.backup, w.s.clock.Stamp().Format("20060102-150405"))
-	f, err := w.s.downloads.CreateForSuperusers(ctx, w.tenant, name, archive.ContentType, lifetime,
+	draft := files.Draft{Filename: name, ContentType: archive.ContentType, Lifetime: lifetime}
+	f, err := w.s.downloads.CreateForSuperusers(ctx, w.tenant, draft,
 		func(to io.Writer) error {
 			out, err := w.s.begin(to)
 			if err != nil {
@@ -258,8 +260,8 @@ func (w *writer) notify(ctx context.Context) error {
 	if n > maxNotice {
 		lines = append(lines, fmt.Sprintf("There are %d more warnings.", n-maxNotice))
 	}
-	return w.s.notify(
-		ctx, w.tenant, supers, "What a deploy from the tenant "+w.caller.Tenant+" did and left out",
-		strings.Join(lines, "\n"),
-	)
+	return w.s.notify(ctx, w.tenant, supers, comments.Notification{
+		Title: "What a deploy from the tenant " + w.caller.Tenant + " did and left out",
+		Body:  strings.Join(lines, "\n"),
+	})
 }

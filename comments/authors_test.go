@@ -19,7 +19,9 @@ import (
 func (f *fixture) again(t *testing.T, name string) {
 	t.Helper()
 	is := is.New(t)
-	_, err := f.people.Unchecked().AddSuperuser(t.Context(), "acme", "keeper", "a long password")
+	_, err := f.people.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+		Tenant: "acme", Username: "keeper", Password: "a long password",
+	})
 	is.NoErr(err)
 	is.NoErr(f.people.DeleteUser(root(t), name, ""))
 	is.NoErr(f.Unchecked().Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: name}))
@@ -46,7 +48,7 @@ func TestNextOfTheName(t *testing.T) {
 		page, err := f.Replies(jo, first.ID, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Rows[0].May, comments.Permissions{})
-		top, err := f.List(jo, "report", "sales", paging.Query{Limit: 10})
+		top, err := f.List(jo, entity.Key{Kind: "report", ID: "sales"}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(top.Rows[0].May, comments.Permissions{})
 		text := "taken over"

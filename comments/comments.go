@@ -1,9 +1,9 @@
 // Package comments manages comments on entities, with replies of any depth and mentions of users,
 // and the activities, feeds and notifications that result from them.
 //
-//	made, err := app.Comments.Create(ctx, "report", id, "Look at this, @jo")
+//	made, err := app.Comments.Create(ctx, entity.Key{Kind: "report", ID: id}, "Look at this, @jo")
 //	_, err = app.Comments.Reply(ctx, made.ID, "I did.")
-//	page, err := app.Comments.List(ctx, "report", id, paging.Query{Limit: 20})
+//	page, err := app.Comments.List(ctx, entity.Key{Kind: "report", ID: id}, paging.Query{Limit: 20})
 //	n, err := app.Comments.Unread(ctx)
 //
 // httpapi, the root and hosts import it; internal/store/comments stores its rows.
@@ -243,29 +243,29 @@ func canonicalID(id string) (string, error) {
 
 // find finds an entity that can be commented, by id or natural id. Errors: errs.Invalid "Unknown
 // entity type for comment" when the kind cannot be; errs.NotFound.
-func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (entity.Ref, error) {
-	if !s.takes(kind) {
+func (s *Service) find(ctx context.Context, tenant string, of entity.Key) (entity.Ref, error) {
+	if !s.takes(of.Kind) {
 		return entity.Ref{}, errs.New(errs.Invalid, "Unknown entity type for comment")
 	}
-	if err := s.visible(ctx, kind, id); err != nil {
+	if err := s.visible(ctx, of); err != nil {
 		return entity.Ref{}, err
 	}
-	return s.entities.Lookup(ctx, tenant, kind, id)
+	return s.entities.Lookup(ctx, tenant, of.Kind, of.ID)
 }
 
 // visible returns an error if the caller does not see an entity.
-func (s *Service) visible(ctx context.Context, kind entity.Kind, id string) error {
-	t, ok := s.entities.Type(kind)
+func (s *Service) visible(ctx context.Context, of entity.Key) error {
+	t, ok := s.entities.Type(of.Kind)
 	if !ok || t.Visible == nil {
 		return nil
 	}
-	return t.Visible(ctx, id)
+	return t.Visible(ctx, of.ID)
 }
 
 // gone returns an error for a comment or activity on an entity that the caller does not see: it is
 // as if it were not there.
 func (s *Service) gone(ctx context.Context, of entity.Key, what string) error {
-	err := s.visible(ctx, of.Kind, of.ID)
+	err := s.visible(ctx, of)
 	switch errs.CodeOf(err) {
 	case errs.NotFound, errs.Forbidden, errs.Invalid:
 		return errs.New(errs.NotFound, "%s not found.", what)
@@ -307,7 +307,7 @@ func show(a actor.Actor, all []Comment, owner string) {
 
 // owner returns the principal id of who owns an entity, "" when it cannot be found any more.
 func (s *Service) owner(ctx context.Context, tenant string, of entity.Key) (string, error) {
-	ref, err := s.find(ctx, tenant, of.Kind, of.ID)
+	ref, err := s.find(ctx, tenant, of)
 	switch errs.CodeOf(err) {
 	case errs.NotFound, errs.Invalid, errs.Forbidden:
 		return "", nil

@@ -123,7 +123,7 @@ func root(t testing.TB) context.Context {
 
 func (f *fixture) create(t *testing.T, user, message string) comments.Comment {
 	t.Helper()
-	c, err := f.Create(by(t, user), "report", "sales", message)
+	c, err := f.Create(by(t, user), entity.Key{Kind: "report", ID: "sales"}, message)
 	is.New(t).NoErr(err)
 	return c
 }
@@ -140,7 +140,7 @@ func (f *fixture) reply(t *testing.T, user, to, message string) comments.Comment
 func TestRepliesAreHiddenWithTheirEntity(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		first, err := f.Create(by(t, "olga"), "diary", "sales", "Dear diary")
+		first, err := f.Create(by(t, "olga"), entity.Key{Kind: "diary", ID: "sales"}, "Dear diary")
 		is.NoErr(err)
 		for replies := range 2 {
 			for _, limit := range []int{0, 10} {
@@ -168,7 +168,7 @@ func code(err error) errs.Code {
 func TestRepliesInherit(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		first, err := f.Create(by(t, "jo"), "report", "olga:sales", "")
+		first, err := f.Create(by(t, "jo"), entity.Key{Kind: "report", ID: "olga:sales"}, "")
 		is.NoErr(err)
 		is.Equal(first.Entity, entity.Key{Kind: "report", ID: "sales"}) // a natural id is resolved
 		is.Equal(first.ParentID, nil)
@@ -184,7 +184,7 @@ func TestRepliesInherit(t *testing.T) {
 		got, err := f.Get(by(t, "al"), deeper.ID)
 		is.NoErr(err)
 		is.Equal(got, deeper)
-		top, err := f.List(by(t, "al"), "report", "olga:sales", paging.Query{Limit: 10})
+		top, err := f.List(by(t, "al"), entity.Key{Kind: "report", ID: "olga:sales"}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(len(top.Rows), 1)
 		is.Equal(top.Rows[0].May, comments.Permissions{})
@@ -198,17 +198,17 @@ func TestRepliesInherit(t *testing.T) {
 func TestHostKind(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		c, err := f.Create(by(t, "jo"), "recipe", "olga:sales", "More salt, @mia")
+		c, err := f.Create(by(t, "jo"), entity.Key{Kind: "recipe", ID: "olga:sales"}, "More salt, @mia")
 		is.NoErr(err)
 		is.Equal(c.Entity, entity.Key{Kind: "recipe", ID: "sales"})
 		reply, err := f.Reply(by(t, "mia"), c.ID, "No")
 		is.NoErr(err)
 		is.Equal(reply.Entity, c.Entity)
-		page, err := f.List(by(t, "olga"), "recipe", "sales", paging.Query{Limit: 10})
+		page, err := f.List(by(t, "olga"), entity.Key{Kind: "recipe", ID: "sales"}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(len(page.Rows), 1)
 		is.Equal(page.Rows[0].May, comments.Permissions{Edit: true}) // who owns the recipe
-		done, err := f.Activities(by(t, "olga"), "recipe", "sales", paging.Query{Limit: 10})
+		done, err := f.Activities(by(t, "olga"), entity.Key{Kind: "recipe", ID: "sales"}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(len(done.Rows), 2)
 		is.Equal(done.Rows[0].Type, "recipeAddedComment")
@@ -223,13 +223,13 @@ func TestUnknownEntityType(t *testing.T) {
 		is := is.New(t)
 		const unknown = "Unknown entity type for comment"
 		for _, kind := range []entity.Kind{"", "nothing", "job"} { // no kind, not known, not commented
-			_, err := f.Create(by(t, "jo"), kind, "sales", "x")
+			_, err := f.Create(by(t, "jo"), entity.Key{Kind: kind, ID: "sales"}, "x")
 			is.Equal(code(err), errs.Invalid)
 			is.Equal(errs.MessageOf(err), unknown)
-			_, err = f.List(by(t, "jo"), kind, "sales", paging.Query{Limit: 1})
+			_, err = f.List(by(t, "jo"), entity.Key{Kind: kind, ID: "sales"}, paging.Query{Limit: 1})
 			is.Equal(errs.MessageOf(err), unknown)
 		}
-		_, err := f.Create(by(t, "jo"), "report", "nothing", "x")
+		_, err := f.Create(by(t, "jo"), entity.Key{Kind: "report", ID: "nothing"}, "x")
 		is.Equal(code(err), errs.NotFound)
 
 		s := bunstore.New(f.db) // from a time when the host knew these
@@ -279,7 +279,7 @@ func TestMessages(t *testing.T) {
 		most := strings.Repeat("x", comments.MaxMessage)
 		c := f.create(t, "jo", most)
 		for _, bad := range []string{most + "x", "a\x00", "\xff"} {
-			_, create := f.Create(by(t, "jo"), "report", "sales", bad)
+			_, create := f.Create(by(t, "jo"), entity.Key{Kind: "report", ID: "sales"}, bad)
 			_, reply := f.Reply(by(t, "jo"), c.ID, bad)
 			_, update := f.Update(by(t, "jo"), c.ID, comments.Edit{Message: &bad})
 			for _, err := range []error{create, reply, update} {
@@ -371,11 +371,11 @@ func TestNobody(t *testing.T) {
 		c := f.create(t, "jo", "x")
 		_, get := f.Get(ctx, c.ID)
 		_, replies := f.Replies(ctx, c.ID, paging.Query{})
-		_, top := f.List(ctx, "report", "sales", paging.Query{})
-		_, create := f.Create(ctx, "report", "sales", "x")
+		_, top := f.List(ctx, entity.Key{Kind: "report", ID: "sales"}, paging.Query{})
+		_, create := f.Create(ctx, entity.Key{Kind: "report", ID: "sales"}, "x")
 		_, reply := f.Reply(ctx, c.ID, "x")
 		_, update := f.Update(ctx, c.ID, comments.Edit{})
-		_, activities := f.Activities(ctx, "", "", paging.Query{})
+		_, activities := f.Activities(ctx, entity.Key{}, paging.Query{})
 		_, feed := f.Feed(ctx, "jo", paging.Query{})
 		_, notifications := f.Notifications(ctx, comments.NotificationFilter{}, paging.Query{})
 		for _, err := range []error{
@@ -393,16 +393,16 @@ func TestOtherTenant(t *testing.T) {
 		c := f.create(t, "jo", "@mia @jo")
 		_, get := f.Get(ctx, c.ID)
 		_, replies := f.Replies(ctx, c.ID, paging.Query{})
-		_, top := f.List(ctx, "report", "sales", paging.Query{})
-		_, create := f.Create(ctx, "report", "sales", "x")
+		_, top := f.List(ctx, entity.Key{Kind: "report", ID: "sales"}, paging.Query{})
+		_, create := f.Create(ctx, entity.Key{Kind: "report", ID: "sales"}, "x")
 		_, reply := f.Reply(ctx, c.ID, "x")
 		_, update := f.Update(ctx, c.ID, comments.Edit{})
-		_, activities := f.Activities(ctx, "report", "sales", paging.Query{})
+		_, activities := f.Activities(ctx, entity.Key{Kind: "report", ID: "sales"}, paging.Query{})
 		_, feed := f.Feed(ctx, "mia", paging.Query{})
 		for _, err := range []error{get, replies, top, create, reply, update, f.Delete(ctx, c.ID), activities, feed} {
 			is.Equal(code(err), errs.NotFound)
 		}
-		all, err := f.Activities(ctx, "", "", paging.Query{Limit: 10})
+		all, err := f.Activities(ctx, entity.Key{}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(all.Total, 0)
 		own, err := f.Notifications(ctx, comments.NotificationFilter{}, paging.Query{Limit: 10})
@@ -466,9 +466,11 @@ func TestActivitiesFollowComments(t *testing.T) {
 		second := f.reply(t, "mia", first.ID, "two\n\n"+strings.Repeat("x ", 200))
 		list := func() []comments.Activity {
 			t.Helper()
-			page, err := f.Activities(by(t, "al"), "report", "olga:sales", paging.Query{Limit: 10})
+			page, err := f.Activities(by(t, "al"), entity.Key{
+				Kind: "report", ID: "olga:sales",
+			}, paging.Query{Limit: 10})
 			is.NoErr(err)
-			all, err := f.Activities(by(t, "al"), "", "", paging.Query{Limit: 10})
+			all, err := f.Activities(by(t, "al"), entity.Key{}, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(all.Rows, page.Rows)
 			return page.Rows
@@ -489,10 +491,12 @@ func TestActivitiesFollowComments(t *testing.T) {
 		is.NoErr(f.Delete(by(t, "jo"), first.ID))
 		is.Equal(len(list()), 0)
 		for _, bad := range [][2]string{{"report", ""}, {"", "sales"}} {
-			_, err := f.Activities(by(t, "al"), entity.Kind(bad[0]), bad[1], paging.Query{Limit: 10})
+			_, err := f.Activities(by(t, "al"), entity.Key{
+				Kind: entity.Kind(bad[0]), ID: bad[1],
+			}, paging.Query{Limit: 10})
 			is.Equal(code(err), errs.Invalid)
 		}
-		_, err = f.Activities(by(t, "al"), "nothing", "x", paging.Query{Limit: 10})
+		_, err = f.Activities(by(t, "al"), entity.Key{Kind: "nothing", ID: "x"}, paging.Query{Limit: 10})
 		is.Equal(code(err), errs.NotFound)
 	})
 }
@@ -574,7 +578,7 @@ func TestListsTakeOneStatement(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(page.Rows), 100)
 		is.Equal(len(f.count.Take()), 1)
-		page, err = f.List(by(t, "al"), "report", "sales", paging.Query{Limit: 100})
+		page, err = f.List(by(t, "al"), entity.Key{Kind: "report", ID: "sales"}, paging.Query{Limit: 100})
 		is.NoErr(err)
 		is.Equal(len(page.Rows), 100)
 		is.Equal(len(f.count.Take()), 1)
@@ -618,10 +622,10 @@ func TestRepliesAndDeleteAtOnce(t *testing.T) {
 			for _, err := range fails {
 				is.True(slices.Contains([]errs.Code{"ok", errs.NotFound}, code(err)))
 			}
-			top, err := f.List(by(t, "jo"), "report", "sales", paging.Query{Limit: 10})
+			top, err := f.List(by(t, "jo"), entity.Key{Kind: "report", ID: "sales"}, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(top.Total, 0)
-			all, err := f.Activities(by(t, "jo"), "", "", paging.Query{Limit: 10})
+			all, err := f.Activities(by(t, "jo"), entity.Key{}, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(all.Total, 0)
 			is.Equal(f.notes(t, "mia"), "")

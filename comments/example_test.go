@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -19,7 +20,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	c, err := app.Comments.Create(ctx, "report", sales.ID, "Is this right, @mia?")
+	c, err := app.Comments.Create(ctx, entity.Key{Kind: "report", ID: sales.ID}, "Is this right, @mia?")
 	if err != nil {
 		panic(err)
 	}

@@ -2,6 +2,7 @@ package comments
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -70,14 +71,14 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 }
 
 // List returns a page of the comments on an entity that reply to none, to any session, as Replies
-// does. id is an id or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as
+// does. on has an id or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as
 // Replies; errs.NotFound.
-func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
+func (s *Service) List(ctx context.Context, on entity.Key, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}
-	ref, err := s.find(ctx, a.Tenant, kind, id)
+	ref, err := s.find(ctx, a.Tenant, on)
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}
@@ -89,33 +90,39 @@ func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q pagin
 	return page, nil
 }
 
+// All returns all comments on an entity that reply to none, to any session, newest first. It reads
+// page after page; an error ends it. Errors: as List.
+func (s *Service) All(ctx context.Context, on entity.Key) iter.Seq2[Comment, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Comment], error) {
+		return s.List(ctx, on, q)
+	})
+}
+
 // Activities returns a page of the activities on an entity to any session, or of all of the tenant
-// when kind and id are "", newest first. id is an id or a natural id. Errors: errs.Invalid when
-// only one of both is given, and for a sort or cursor that does not fit; errs.NotFound. Those on
+// for entity.Key{}, newest first. on has an id or a natural id. Errors: errs.Invalid for a kind
+// without an id, or an id without a kind, and for a sort or cursor that does not fit; errs.NotFound. Those on
 // entities that the caller does not see are left out of the page, and count in its total.
-func (s *Service) Activities(
-	ctx context.Context, kind entity.Kind, id string, q paging.Query,
-) (paging.Page[Activity], error) {
+func (s *Service) Activities(ctx context.Context, on entity.Key, q paging.Query) (paging.Page[Activity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Activity]{}, err
 	}
-	if (kind == "") != (id == "") {
+	if (on.Kind == "") != (on.ID == "") {
 		return paging.Page[Activity]{}, errs.New(errs.Invalid, "entityType and entityId go together: give both or none")
 	}
 	var of entity.Key
-	if kind != "" {
-		ref, err := s.entities.Lookup(ctx, a.Tenant, kind, id)
+	if on != (entity.Key{}) {
+		ref, err := s.entities.Lookup(ctx, a.Tenant, on.Kind, on.ID)
 		if err != nil {
 			return paging.Page[Activity]{}, err
 		}
-		if err := s.visible(ctx, kind, ref.ID); err != nil {
+		if err := s.visible(ctx, entity.Key{Kind: on.Kind, ID: ref.ID}); err != nil {
 			return paging.Page[Activity]{}, err
 		}
 		of = entity.Key{Kind: ref.Kind, ID: ref.ID}
 	}
 	page, err := s.store.Activities(ctx, a.Tenant, of, q)
-	if err != nil || kind != "" {
+	if err != nil || on != (entity.Key{}) {
 		return page, err
 	}
 	seen := map[entity.Key]error{}

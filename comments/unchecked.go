@@ -14,27 +14,14 @@ type Unchecked struct{ s *Service }
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// NotifyUsers queues a notification without a comment for some users. It joins the transaction in
-// ctx.
-func (u Unchecked) NotifyUsers(ctx context.Context, tenant string, users []string, title, body string) error {
-	return u.notify(ctx, tenant, users, Notification{Type: TypeNotice, State: Pending, Title: title, Body: body})
-}
-
-// Deliver adds a notification by an app to those of some users. It joins the transaction in ctx.
-func (u Unchecked) Deliver(
-	ctx context.Context, tenant string, app entity.Key, users []string, title, body string, path *string,
-) error {
-	return u.notify(ctx, tenant, users, Notification{
-		Type:   TypeApp,
-		State:  Delivered,
-		Title:  title,
-		Body:   body,
-		Entity: app,
-		Path:   path,
-	})
-}
-
-func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n Notification) error {
+// Deliver gives some users a notification without a comment, of which n has the Title and the Body.
+// One by an app, which n.Entity and n.Path name, is delivered at once; others are queued. It joins
+// the transaction in ctx.
+func (u Unchecked) Deliver(ctx context.Context, tenant string, users []string, n Notification) error {
+	n.Type, n.State = TypeNotice, Pending
+	if n.Entity != (entity.Key{}) {
+		n.Type, n.State = TypeApp, Delivered
+	}
 	all := make([]Notification, len(users))
 	n.Tenant, n.CreatedAt = tenant, u.s.clock.Stamp()
 	n.UpdatedAt = n.CreatedAt

@@ -10,16 +10,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Create adds a comment on an entity, which any session may. id is an id or a natural id.
+// Create adds a comment on an entity, which any session may. on has an id or a natural id.
 // Errors: errs.Invalid "Unknown entity type for comment", and for a bad message; errs.NotFound.
-func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message string) (Comment, error) {
+func (s *Service) Create(ctx context.Context, on entity.Key, message string) (Comment, error) {
 	if of := (entity.Subject{Kind: Kind, Action: entity.ActionCreate}); s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, commentID, func(ctx context.Context) (Comment, error) {
-			return s.Create(ctx, kind, id, message)
+			return s.Create(ctx, on, message)
 		})
 	}
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
-		ref, err := s.find(ctx, a.Tenant, kind, id)
+		ref, err := s.find(ctx, a.Tenant, on)
 		return ref, nil, err
 	})
 }
@@ -42,7 +42,7 @@ func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error
 		if err != nil {
 			return entity.Ref{}, nil, err
 		}
-		ref, err := s.find(ctx, a.Tenant, parent.Entity.Kind, parent.Entity.ID)
+		ref, err := s.find(ctx, a.Tenant, parent.Entity)
 		return ref, &parent, err
 	})
 }
@@ -79,7 +79,7 @@ func (s *Service) add(ctx context.Context, message string,
 		if parent == nil {
 			// What is commented may have been deleted since it was found. Its deletion removes its
 			// comments, and one of both has waited for the other in Insert.
-			if _, err := s.find(ctx, a.Tenant, c.Entity.Kind, c.Entity.ID); err != nil {
+			if _, err := s.find(ctx, a.Tenant, c.Entity); err != nil {
 				return err
 			}
 		}

@@ -36,12 +36,12 @@ func (s *Service) OpenFile(ctx context.Context, library, path string) (File, io.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a bad path or content type; errs.Conflict
 // for a path that differs from another one in case alone, or that is a folder; errs.TooLarge; r's
 // own, as it is.
-func (s *Service) PutFile(ctx context.Context, library, path, contentType string, r io.Reader) (File, error) {
+func (s *Service) PutFile(ctx context.Context, library string, f entity.File, r io.Reader) (File, error) {
 	e, may, err := s.changed(ctx, library)
 	if err != nil {
 		return File{}, err
 	}
-	return s.files.Put(ctx, e.Tenant, e.ID, path, contentType, r, s.lockLibrary(e.Tenant, e.ID, may))
+	return s.files.Put(ctx, e.Tenant, e.ID, f.Path, f.ContentType, r, s.lockLibrary(e.Tenant, e.ID, may))
 }
 
 // DeleteFile removes a file of a library. It is for those who may change the library. Errors:

@@ -550,7 +550,7 @@ func TestFileTransferer(t *testing.T) {
 		lib := create(t, s, "library", "site", "").ID
 		big := strings.Repeat("0123456789abcdef", 1<<17) // two chunks
 		for path, content := range map[string]string{"index.html": "<p>", "src/main.js": "x()", "big": big} {
-			_, err := s.PutFile(jo(t), "jo:site", path, "", strings.NewReader(content))
+			_, err := s.PutFile(jo(t), "jo:site", entity.File{Path: path}, strings.NewReader(content))
 			is.NoErr(err)
 		}
 		p, ctx := typeOf(t, s, "library").Transferer.(entity.FileTransferer), t.Context()
@@ -638,15 +638,15 @@ func TestFilesOfNobodyElse(t *testing.T) {
 		User:   "mia",
 		Teams:  map[string]actor.Role{"t": actor.Admin},
 	})
-	_, err := s.PutFile(mia, lib, "a", "", strings.NewReader("x"))
+	_, err := s.PutFile(mia, lib, entity.File{Path: "a"}, strings.NewReader("x"))
 	is.Equal(errs.CodeOf(err), errs.Forbidden)
-	_, err = s.PutFile(jo(t), lib, "a", "", strings.NewReader("x"))
+	_, err = s.PutFile(jo(t), lib, entity.File{Path: "a"}, strings.NewReader("x"))
 	is.NoErr(err)
 	is.Equal(errs.CodeOf(s.DeleteFile(mia, lib, "a")), errs.Forbidden)
 	_, r, err := s.OpenFile(mia, lib, "a")
 	is.Equal(read(t, r, err), "x")
 	eve := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "eve", Superuser: true})
-	_, err = s.PutFile(eve, lib, "a", "", strings.NewReader("x"))
+	_, err = s.PutFile(eve, lib, entity.File{Path: "a"}, strings.NewReader("x"))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, _, err = s.OpenFile(eve, lib, "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -654,7 +654,7 @@ func TestFilesOfNobodyElse(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Unchecked().SetSystem(t.Context(), "acme", "library", lib, true)
 	is.NoErr(err)
-	_, err = s.PutFile(jo(t), lib, "a", "", strings.NewReader("x"))
+	_, err = s.PutFile(jo(t), lib, entity.File{Path: "a"}, strings.NewReader("x"))
 	is.Equal(errs.CodeOf(err), errs.Forbidden)
 }
 

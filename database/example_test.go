@@ -102,7 +102,7 @@ func ExampleComments() {
 		Store: database.Comments(db), Queue: database.CommentQueue(db), Entities: kinds,
 		Users: principals.New(principals.Options{Store: database.Principals(db)}),
 	})
-	c, err := said.Create(jo, "recipe", "soup", "More salt?")
+	c, err := said.Create(jo, entity.Key{Kind: "recipe", ID: "soup"}, "More salt?")
 	fmt.Println(c.UserID, c.Entity.ID, c.Message, err)
 	// Output: jo soup More salt? <nil>
 }
@@ -115,7 +115,7 @@ func ExampleContent() {
 	})
 	library, err := kept.Create(jo, content.Entity{Kind: content.Library, Name: "Logos"})
 	check(err)
-	f, err := kept.PutFile(jo, library.ID, "red.svg", "", strings.NewReader("<svg/>"))
+	f, err := kept.PutFile(jo, library.ID, entity.File{Path: "red.svg"}, strings.NewReader("<svg/>"))
 	fmt.Println(f.Path, f.ContentType, f.Size, err)
 	// Output: red.svg image/svg+xml 6 <nil>
 }
@@ -124,7 +124,9 @@ func ExampleUploads() {
 	db, jo, remove := open()
 	defer remove()
 	uploads := files.NewUploads(files.Options{Store: database.Uploads(db), Blobs: database.Blobs(db)})
-	f, err := uploads.Create(jo, "notes.txt", "text/plain", strings.NewReader("Buy salt."))
+	f, err := uploads.Create(jo, files.Draft{
+		Filename: "notes.txt", ContentType: "text/plain",
+	}, strings.NewReader("Buy salt."))
 	fmt.Println(f.Filename, f.Size, err)
 	// Output: notes.txt 9 <nil>
 }
@@ -151,7 +153,9 @@ func ExampleSessions() {
 	})
 	_, err = people.CreateUser(jo, principals.User{Username: "mia", Enabled: true}, "a long password")
 	check(err)
-	login, err := logins.Login(context.Background(), "acme", "local", "mia", "a long password")
+	login, err := logins.Login(context.Background(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "mia", Password: "a long password",
+	})
 	check(err)
 	caller, err := logins.Authenticate(context.Background(), login.Token, netip.MustParseAddr("192.0.2.1"))
 	fmt.Println(caller.Tenant, caller.User, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestSecrets: a secret is kept sealed, read as the mask, kept by a write that masks it or leaves
@@ -27,7 +28,9 @@ func TestSecrets(t *testing.T) {
 		is.Equal(d.Sealed, "")
 		w.paper.all = []domains.Entry{person(1)}
 		in := func(password string) bool {
-			_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
+			_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "acme", Domain: "books", Username: "user0001", Password: password,
+			})
 			return err == nil
 		}
 		is.True(in("hush-hush"))
@@ -98,14 +101,18 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 			"config.password must be sent again, or null to drop it: config."+name+" may change where it is sent",
 		)
 	}
-	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "user0001", Password: "hush-hush",
+	})
 	is.NoErr(err) // nothing was written
 	_, err = w.Update(root(t), "books", func(d *domains.Domain) error {
 		d.Config, d.Description = json.RawMessage(`{ "n": 1.0, "url": "ldap://x" }`), new("the same configuration")
 		return nil
 	})
 	is.NoErr(err)
-	_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	_, err = w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "user0001", Password: "hush-hush",
+	})
 	is.NoErr(err)
 	for _, config := range []string{
 		`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`,
@@ -153,7 +160,9 @@ func TestUnready(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	d := w.add(t, "Books", "paper", `null`)
 	is.Equal(d.Unready, "The domain books has no configuration.")
-	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "jo", "x")
+	_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "jo", Password: "x",
+	})
 	is.Equal(errs.MessageOf(err), "Unable to log in")
 	is.True(strings.Contains(err.Error(), "The domain books has no configuration."))
 	d, err = w.Update(root(t), "books", func(d *domains.Domain) error {
@@ -171,7 +180,9 @@ func TestUnready(t *testing.T) {
 	d, err = w.Get(root(t), "books")
 	is.NoErr(err)
 	is.True(strings.HasPrefix(d.Unready, "config.url "))
-	_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "jo", "x")
+	_, err = w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "jo", Password: "x",
+	})
 	is.True(strings.Contains(err.Error(), "config.url "))
 	d, err = w.Get(root(t), "local")
 	is.NoErr(err)
@@ -185,10 +196,11 @@ func TestPaused(t *testing.T) {
 	w.paper.tested = true
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
+	move := principals.Move{Username: "user0001", Domain: "books", SourceID: "id-0001"}
 	asks := func(want string) {
 		t.Helper()
 		is := is.New(t)
-		err := w.Lookup().CheckUser(t.Context(), "acme", "books", "user0001", "id-0001")
+		err := w.Lookup().CheckUser(t.Context(), "acme", move)
 		is.Equal(errs.MessageOf(err), want)
 		d, err := w.Get(root(t), "books")
 		is.NoErr(err)
@@ -215,7 +227,7 @@ func TestPaused(t *testing.T) {
 	const why = "The directory refuses the account."
 	asks("")
 	w.paper.stale = true
-	is.Equal(errs.MessageOf(w.Lookup().CheckUser(t.Context(), "acme", "books", "user0001", "id-0001")), why)
+	is.Equal(errs.MessageOf(w.Lookup().CheckUser(t.Context(), "acme", move)), why)
 	w.paper.stale = false // the realm does not know
 	asks(why)
 	is.Equal(w.paper.paused, 4)

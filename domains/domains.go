@@ -151,12 +151,12 @@ type Tenants interface {
 // Principals logs in and removes the users of domains. principals.Unchecked implements it: see
 // there.
 type Principals interface {
-	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
+	Authenticate(ctx context.Context, c principals.Credentials) (principals.User, error)
 	LoginWith(
-		ctx context.Context, tenant, domain, source, username string,
+		ctx context.Context, tenant string, from principals.Source, username string,
 		check func(context.Context) (Identity, error),
 	) (principals.User, error)
-	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
+	Admit(ctx context.Context, tenant string, from principals.Source, who Identity) (principals.User, error)
 	AdmitAs(
 		ctx context.Context, tenant, domain string, who principals.Account,
 		check func(ctx context.Context, u principals.User) error,

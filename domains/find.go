@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // CheckUser asks the directory of a domain for the person as whom a user would log in there: one
@@ -15,7 +16,8 @@ import (
 // Errors: errs.NotFound for the domain; errs.Conflict with the reason if there is no such person,
 // or who is disabled there; errs.Upstream if the directory cannot be asked; errs.Unavailable while
 // too many domains are tried out.
-func (l Lookup) CheckUser(ctx context.Context, tenant, id, username, sourceID string) error {
+func (l Lookup) CheckUser(ctx context.Context, tenant string, to principals.Move) error {
+	id, username, sourceID := to.Domain, to.Username, to.SourceID
 	d, err := l.of.get(ctx, tenant, id)
 	if err != nil || id == Local {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestKnows checks Knows with a directory that is a Finder and with realms that are none.
@@ -24,7 +25,9 @@ func TestKnows(t *testing.T) {
 		Person: &domains.Identity{ID: "off", Username: "off", Disabled: true},
 	})
 	knows := func(domain, username, sourceID string) error {
-		return w.Lookup().CheckUser(t.Context(), "acme", domain, username, sourceID)
+		return w.Lookup().CheckUser(t.Context(), "acme", principals.Move{
+			Username: username, Domain: domain, SourceID: sourceID,
+		})
 	}
 	is.NoErr(knows("books", "user0001", ""))
 	is.NoErr(knows("books", "user0001", "id-0001"))

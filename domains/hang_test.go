@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // silentServer returns the address of a server that takes connections and never says anything, and
@@ -73,13 +74,17 @@ func TestHangingDirectory(t *testing.T) {
 	begun := time.Now()
 	for i := range cap(answers) {
 		logins.Go(func() {
-			_, err := w.Unchecked().Authenticate(t.Context(), "acme", "hangs", fmt.Sprint("user", i), "secret")
+			_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "acme", Domain: "hangs", Username: fmt.Sprint("user", i), Password: "secret",
+			})
 			answers <- errs.CodeOf(err)
 		})
 	}
 	for range 20 {
 		time.Sleep(20 * time.Millisecond)
-		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "user0001", Password: "secret",
+		})
 		is.NoErr(err) // for want of a place it would be errs.Unavailable
 	}
 	logins.Wait()
@@ -96,7 +101,9 @@ func TestHangingDirectory(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := w.Unchecked().Authenticate(ctx, "acme", "hangs", "jo", "secret")
+	_, err := w.Unchecked().Authenticate(ctx, principals.Credentials{
+		Tenant: "acme", Domain: "hangs", Username: "jo", Password: "secret",
+	})
 	is.True(err != nil && time.Since(begun) < 20*time.Second) // who hangs up does not wait
 }
 
@@ -178,7 +185,9 @@ func TestLockedAndAway(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
 	try := func(password string) errs.Code {
-		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
+		_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "user0001", Password: password,
+		})
 		return errs.CodeOf(err)
 	}
 	is.Equal(try("secret"), errs.Code(""))
@@ -200,12 +209,16 @@ func TestRefusalTime(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
-	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+	_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "user0001", Password: "secret",
+	})
 	is.NoErr(err)
 	refused := func(domain, name, password string) {
 		t.Helper()
 		begun := time.Now()
-		_, err := w.Unchecked().Authenticate(t.Context(), "acme", domain, name, password)
+		_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: domain, Username: name, Password: password,
+		})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		is.True(time.Since(begun) >= 150*time.Millisecond)
 	}
@@ -220,6 +233,8 @@ func TestRefusalTime(t *testing.T) {
 	refused("books", "user0001", "secret") // locked
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = w.Unchecked().Authenticate(ctx, "acme", "books", "nobody", "secret")
+	_, err = w.Unchecked().Authenticate(ctx, principals.Credentials{
+		Tenant: "acme", Domain: "books", Username: "nobody", Password: "secret",
+	})
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated) // who has hung up needs no wait, and the log has the reason
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/slapd"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // seers is the group of those who may read entryUUID in a directory of twoIDs.
@@ -83,7 +84,9 @@ func TestIDsStay(t *testing.T) {
 					return err
 				}
 				login := func(name string) error {
-					_, err := w.Unchecked().Authenticate(t.Context(), "acme", "dir", name, slapd.PasswordOf(name))
+					_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+						Tenant: "acme", Domain: "dir", Username: name, Password: slapd.PasswordOf(name),
+					})
 					return err
 				}
 				known := domains.IDAttributes{People: "entryUUID"}
@@ -95,7 +98,9 @@ func TestIDsStay(t *testing.T) {
 					is.NoErr(scan(domains.ScanOptions{}))
 					known.Groups = "entryUUID"
 				} else {
-					_, err := w.Unchecked().Authenticate(t.Context(), "acme", "dir", "jo", "wrong")
+					_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+						Tenant: "acme", Domain: "dir", Username: "jo", Password: "wrong",
+					})
 					is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 					d, err := w.store.Get(t.Context(), "acme", "dir")
 					is.NoErr(err)
@@ -172,7 +177,9 @@ func TestMoreIDs(t *testing.T) {
 			d, err := w.store.Get(t.Context(), "acme", "dir")
 			is.NoErr(err)
 			is.Equal(d.IDs, domains.IDAttributes{People: "objectGUID", Groups: "objectGUID"})
-			_, err = w.Unchecked().Authenticate(t.Context(), "acme", "dir", "mia", slapd.PasswordOf("mia"))
+			_, err = w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "acme", Domain: "dir", Username: "mia", Password: slapd.PasswordOf("mia"),
+			})
 			is.NoErr(err)
 			step, err := w.test(t, domains.Trial{ID: "dir"})
 			is.NoErr(err)

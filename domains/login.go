@@ -86,10 +86,10 @@ const (
 // directory cannot be reached; errs.Unavailable after 30 seconds if too many other logins use it.
 // An empty password is never sent to a directory.
 func (u Unchecked) Authenticate(
-	ctx context.Context, tenant, domain, username, password string,
+	ctx context.Context, c principals.Credentials,
 ) (principals.User, error) {
 	admitted := time.Now()
-	user, err := u.s.authenticate(ctx, tenant, domain, username, password, &admitted)
+	user, err := u.s.authenticate(ctx, c, &admitted)
 	if errs.CodeOf(err) == errs.Unauthenticated {
 		soonest := time.NewTimer(time.Until(admitted.Add(u.s.limits.refusal)))
 		defer soonest.Stop()
@@ -102,10 +102,11 @@ func (u Unchecked) Authenticate(
 }
 
 func (s *Service) authenticate(
-	ctx context.Context, tenant, domain, username, password string, admitted *time.Time,
+	ctx context.Context, c principals.Credentials, admitted *time.Time,
 ) (principals.User, error) {
+	tenant, domain, username, password := c.Tenant, c.Domain, c.Username, c.Password
 	if domain == Local {
-		return s.o.Principals.Authenticate(ctx, tenant, domain, username, password)
+		return s.o.Principals.Authenticate(ctx, c)
 	}
 	if _, _, err := s.asks(ctx, tenant, domain); err != nil {
 		return principals.User{}, err
@@ -130,7 +131,7 @@ func (s *Service) authenticate(
 		// failures count against one user, whatever form of the name was typed
 		account = cmp.Or(names.Account(username), username)
 	}
-	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account,
+	u, err := s.o.Principals.LoginWith(ctx, tenant, principals.Source{Domain: domain, Driver: d.Type}, account,
 		func(ctx context.Context) (Identity, error) {
 			asked = true
 			who, err := s.check(ctx, login, username, password)

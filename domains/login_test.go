@@ -29,7 +29,9 @@ func TestPasswordLogin(t *testing.T) {
 		w.add(t, "Empty", "paper", "")
 		w.add(t, "Gate", "gate", `{}`)
 		w.paper.all = []domains.Entry{person(1)}
-		u, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		u, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "user0001", Password: "secret",
+		})
 		is.NoErr(err)
 		is.Equal(u.Domain, "books")
 		is.Equal(*u.Source, "paper")
@@ -49,14 +51,18 @@ func TestPasswordLogin(t *testing.T) {
 			{"acme", "local", "user0001", "secret"},
 			{"acme", "books", "root", "correct horse"}, {"a\x00", "books", "user0001", "secret"},
 		} {
-			_, err := w.Unchecked().Authenticate(t.Context(), c[0], c[1], c[2], c[3])
+			_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: c[0], Domain: c[1], Username: c[2], Password: c[3],
+			})
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 		}
 		is.True(w.paper.tries-asked <= 3) // an empty password is never sent to a directory
 
 		w.paper.err = errs.New(errs.Upstream, "The directory ldap://10.0.0.1 cannot be reached.")
-		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		_, err = w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "user0001", Password: "secret",
+		})
 		is.Equal(errs.CodeOf(err), errs.Upstream)
 		is.True(!strings.Contains(errs.MessageOf(err), "10.0.0.1"))
 		is.Equal(w.user(t, "user0001").LoginAttempts, 1) // the wrong password's alone
@@ -70,7 +76,9 @@ func TestDirectoryLock(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
 	try := func(password string) error {
-		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
+		_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "user0001", Password: password,
+		})
 		return err
 	}
 	is.NoErr(try("secret"))
@@ -533,7 +541,9 @@ func TestAccounts(t *testing.T) {
 			who.AccountID, who.Disabled = guid, true
 		}, "the provider has disabled the person")
 		as(known(guid))
-		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "Anna", "secret") // the other way in
+		_, err = w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "books", Username: "Anna", Password: "secret",
+		}) // the other way in
 		is.NoErr(err)
 	})
 }

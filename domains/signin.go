@@ -38,7 +38,7 @@ func (s *Service) admit(ctx context.Context, d Domain, r rules, who SignedIn) (p
 		return principals.User{}, refusal(err)
 	}
 	if r.Accounts == "" {
-		return s.o.Principals.Admit(ctx, d.Tenant, d.ID, d.Type, who.Identity)
+		return s.o.Principals.Admit(ctx, d.Tenant, principals.Source{Domain: d.ID, Driver: d.Type}, who.Identity)
 	}
 	if who.Disabled || who.Locked {
 		return principals.User{}, refusal(errors.New("the provider has disabled the person"))

@@ -332,7 +332,9 @@ func (w *world) build(t *testing.T, now func() time.Time) {
 func (w *world) addSuperusers(t *testing.T) {
 	t.Helper()
 	for _, tenant := range []string{"acme", "evil"} {
-		_, err := w.people.Unchecked().AddSuperuser(t.Context(), tenant, "root", "correct horse")
+		_, err := w.people.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: tenant, Username: "root", Password: "correct horse",
+		})
 		is.New(t).NoErr(err)
 	}
 }

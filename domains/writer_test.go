@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestLoginsWaitForNoWriter: people whom a directory or a provider lets in need no place in the
@@ -35,7 +36,9 @@ func TestLoginsWaitForNoWriter(t *testing.T) {
 		return err
 	}
 	directory := func(password string) error {
-		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "paper", w.paper.all[0].Person.Username, password)
+		_, err := w.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "paper", Username: w.paper.all[0].Person.Username, Password: password,
+		})
 		return err
 	}
 	is.NoErr(finish(begin())) // the first ones make the users

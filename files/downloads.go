@@ -3,7 +3,7 @@ package files
 import (
 	"context"
 	"io"
-	"time"
+	"iter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -18,25 +18,24 @@ const Superusers = "*"
 // creator alone, or for the superusers of its tenant, until it expires.
 type Downloads struct{ files *Service }
 
-// NewDownloads returns Downloads. It sets what tells downloads from other files: Noun, Kind and Table.
+// NewDownloads returns Downloads. It sets what tells downloads from other files: Noun, Kind and
+// Table.
 func NewDownloads(o Options) *Downloads {
 	o.Noun, o.Kind, o.Table = "Download", KindDownload, "tc_downloads"
 	return &Downloads{New(o)}
 }
 
-// Create creates a download with the bytes that write writes. write runs in this goroutine, and may
-// read in the transaction in ctx; it must close its rows before it writes. After an error or a
-// panic there is no download; an error from write is returned as it is. The name is the last part
-// of the path filename, "download" if that is empty; contentType may be "" for
-// application/octet-stream. Errors: errs.Invalid for a bad name or content type.
-func (s *Downloads) Create(
-	ctx context.Context, filename, contentType string, write func(io.Writer) error,
-) (File, error) {
+// Create creates a download of the caller, whatever d.Username is, with the bytes that write
+// writes. write runs in this goroutine, and may read in the transaction in ctx; it must close its
+// rows before it writes. After an error or a panic there is no download; an error from write is
+// returned as it is. Errors: errs.Invalid for a bad name or content type.
+func (s *Downloads) Create(ctx context.Context, d Draft, write func(io.Writer) error) (File, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return File{}, err
 	}
-	return s.files.Create(ctx, a.Tenant, Draft{Username: a.User, Filename: filename, ContentType: contentType}, write)
+	d.Username = a.User
+	return s.files.Create(ctx, a.Tenant, d, write)
 }
 
 // Get returns a download: the caller's own or, for a superuser, one that is for all superusers.
@@ -49,10 +48,10 @@ func (s *Downloads) Get(ctx context.Context, id string) (File, error) {
 	return s.files.Get(ctx, a.Tenant, id, ofDownloads(a))
 }
 
-// Page returns a page of what Get returns: the caller's downloads and, for a superuser, those that
+// List returns a page of what Get returns: the caller's downloads and, for a superuser, those that
 // are for all superusers. The newest are first, or the oldest when it is sorted by createdAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
-func (s *Downloads) Page(ctx context.Context, q paging.Query) (paging.Page[File], error) {
+func (s *Downloads) List(ctx context.Context, q paging.Query) (paging.Page[File], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[File]{}, err
@@ -61,7 +60,15 @@ func (s *Downloads) Page(ctx context.Context, q paging.Query) (paging.Page[File]
 	if a.Superuser {
 		users = append(users, Superusers)
 	}
-	return s.files.Page(ctx, a.Tenant, users, q)
+	return s.files.List(ctx, a.Tenant, users, q)
+}
+
+// All returns all downloads that Get returns, the newest first. It reads page after page; an error
+// ends it.
+func (s *Downloads) All(ctx context.Context) iter.Seq2[File, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[File], error) {
+		return s.List(ctx, q)
+	})
 }
 
 // Open returns a download with its bytes, which can be read from any place and which the caller
@@ -87,13 +94,12 @@ type UncheckedDownloads struct{ s *Downloads }
 // Unchecked returns the methods that check no permission.
 func (s *Downloads) Unchecked() UncheckedDownloads { return UncheckedDownloads{s} }
 
-// CreateForSuperusers creates a download, as Downloads.Create does, for the superusers of a tenant
-// and with a lifetime of its own.
+// CreateForSuperusers creates a download, as Downloads.Create does, for the superusers of a tenant.
 func (u UncheckedDownloads) CreateForSuperusers(
-	ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error,
+	ctx context.Context, tenant string, d Draft, write func(io.Writer) error,
 ) (File, error) {
-	draft := Draft{Username: Superusers, Filename: filename, ContentType: contentType, Lifetime: lifetime}
-	return u.s.files.Create(ctx, tenant, draft, write)
+	d.Username = Superusers
+	return u.s.files.Create(ctx, tenant, d, write)
 }
 
 // Hooks returns what is done with downloads when users are renamed or deleted, and with expired

@@ -52,7 +52,7 @@ func TestDownloadIsForItsCreatorAlone(t *testing.T) {
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Lifetime, o.Now = time.Minute, func() time.Time { return now }
 	s := files.NewDownloads(o)
-	d, err := s.Create(as(t, "acme", "jo"), "dir/a.txt", "text/plain", some)
+	d, err := s.Create(as(t, "acme", "jo"), files.Draft{Filename: "dir/a.txt", ContentType: "text/plain"}, some)
 	is.NoErr(err)
 	is.Equal(d.Filename+" "+d.ContentType+" "+d.Username, "a.txt text/plain jo")
 	checkDownload(t, as(t, "acme", "jo"), s, d, "")
@@ -62,7 +62,7 @@ func TestDownloadIsForItsCreatorAlone(t *testing.T) {
 		checkDownload(t, ctx, s, d, errs.NotFound)
 	}
 	checkDownload(t, t.Context(), s, d, errs.Unauthenticated)
-	_, err = s.Create(t.Context(), "a", "", some)
+	_, err = s.Create(t.Context(), files.Draft{Filename: "a"}, some)
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	now = now.Add(time.Minute)
 	checkDownload(t, as(t, "acme", "jo"), s, d, errs.NotFound)
@@ -74,7 +74,9 @@ func TestDownloadForSuperusers(t *testing.T) {
 	o.Now = func() time.Time { return now }
 	s := files.NewDownloads(o)
 	d, err := s.Unchecked().CreateForSuperusers(
-		t.Context(), "acme", "before.tgz", "application/gzip", 7*24*time.Hour, some,
+		t.Context(), "acme", files.Draft{
+			Filename: "before.tgz", ContentType: "application/gzip", Lifetime: 7 * 24 * time.Hour,
+		}, some,
 	)
 	is.NoErr(err)
 	is.Equal(d.ExpiresAt, now.Add(7*24*time.Hour))
@@ -93,14 +95,16 @@ func TestPageListsWhatGetReturns(t *testing.T) {
 	o.Now = func() time.Time { return now }
 	s := files.NewDownloads(o)
 	for i, name := range []string{"jo", "root", "jo"} {
-		_, err := s.Create(as(t, "acme", name), fmt.Sprint(name, i+1), "", some)
+		_, err := s.Create(as(t, "acme", name), files.Draft{Filename: fmt.Sprint(name, i+1)}, some)
 		is.NoErr(err)
 		now = now.Add(time.Second)
 	}
-	_, err := s.Unchecked().CreateForSuperusers(t.Context(), "acme", "all", "", time.Hour, some)
+	_, err := s.Unchecked().CreateForSuperusers(t.Context(), "acme", files.Draft{
+		Filename: "all", Lifetime: time.Hour,
+	}, some)
 	is.NoErr(err)
 	list := func(tenant, user string) (names []string) {
-		page, err := s.Page(as(t, tenant, user), paging.Query{Limit: 10})
+		page, err := s.List(as(t, tenant, user), paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Total, len(page.Rows))
 		for _, d := range page.Rows {
@@ -116,6 +120,6 @@ func TestPageListsWhatGetReturns(t *testing.T) {
 	is.Equal(list("evil", "jo"), nil)
 	now = now.Add(time.Hour)
 	is.Equal(list("acme", "root"), []string{"root2"}) // the other one has expired
-	_, err = s.Page(t.Context(), paging.Query{Limit: 10})
+	_, err = s.List(t.Context(), paging.Query{Limit: 10})
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 }

@@ -60,7 +60,7 @@ type Store interface {
 	// Expired returns the ids of at most limit files that expire at this time or before, the oldest
 	// first.
 	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
-	// Page returns a page of the files of some users, at least one, that have not expired by then,
+	// List returns a page of the files of some users, at least one, that have not expired by then,
 	// in the order of q.Sort: createdAt, the newest first unless it says otherwise.
 	Page(
 		ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query,
@@ -280,9 +280,9 @@ func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File
 	return f, r, nil
 }
 
-// Page returns a page of the files of some users, at least one, that have not expired. Errors:
+// List returns a page of the files of some users, at least one, that have not expired. Errors:
 // errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Page(
+func (s *Service) List(
 	ctx context.Context, tenant string, usernames []string, q paging.Query,
 ) (paging.Page[File], error) {
 	return s.o.Store.Page(ctx, tenant, usernames, s.clock.Now(), q)

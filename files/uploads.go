@@ -32,19 +32,18 @@ func NewUploads(o Options) *Uploads {
 	return &Uploads{files: New(o), limit: o.Limit}
 }
 
-// Create streams r into a new upload; after an error there is none. The name is the last part of
-// the path filename, "upload" if that is empty; contentType may be "" for application/octet-stream.
-// An error of r is returned as it is.
+// Create streams r into a new upload of the caller, whatever d.Username is; after an error there is
+// none. An error of r is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge; errs.Full for what the
 // caller's uploads, or the tenant's storage, have no room for: before r is read if the size is
 // known (blobs.WithSize).
-func (s *Uploads) Create(ctx context.Context, filename, contentType string, r io.Reader) (File, error) {
+func (s *Uploads) Create(ctx context.Context, d Draft, r io.Reader) (File, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return File{}, err
 	}
-	draft := Draft{Username: a.User, Filename: filename, ContentType: contentType}
-	return s.files.Create(ctx, a.Tenant, draft, func(w io.Writer) error {
+	d.Username = a.User
+	return s.files.Create(ctx, a.Tenant, d, func(w io.Writer) error {
 		_, err := io.Copy(w, r)
 		return err
 	})

@@ -30,7 +30,9 @@ func as(t *testing.T, tenant, user string) context.Context {
 
 func TestUploadIsForItsUploaderAndSuperusers(t *testing.T) {
 	is, s := is.New(t), files.NewUploads(optionsUploads(t))
-	u, err := s.Create(as(t, "acme", "jo"), "dir/a.txt", "text/plain", strings.NewReader("some text"))
+	u, err := s.Create(as(t, "acme", "jo"), files.Draft{
+		Filename: "dir/a.txt", ContentType: "text/plain",
+	}, strings.NewReader("some text"))
 	is.NoErr(err)
 	is.Equal(u.Filename+" "+u.ContentType+" "+u.Username, "a.txt text/plain jo")
 	for _, ctx := range []context.Context{as(t, "acme", "jo"), as(t, "acme", "root")} {
@@ -57,7 +59,7 @@ func TestUploadIsForItsUploaderAndSuperusers(t *testing.T) {
 			is.Equal(errs.CodeOf(s.Delete(ctx, u.ID)), want)
 		}
 	}
-	_, err = s.Create(t.Context(), "a", "", strings.NewReader("x"))
+	_, err = s.Create(t.Context(), files.Draft{Filename: "a"}, strings.NewReader("x"))
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	is.NoErr(s.Delete(as(t, "acme", "root"), strings.ToUpper(u.ID)))
 	is.Equal(errs.CodeOf(s.Delete(as(t, "acme", "jo"), u.ID)), errs.NotFound)
@@ -65,7 +67,7 @@ func TestUploadIsForItsUploaderAndSuperusers(t *testing.T) {
 
 func TestDeleteOfUploadChecksItsCondition(t *testing.T) {
 	is, s, jo := is.New(t), files.NewUploads(optionsUploads(t)), as(t, "acme", "jo")
-	u, err := s.Create(jo, "a", "", strings.NewReader("x"))
+	u, err := s.Create(jo, files.Draft{Filename: "a"}, strings.NewReader("x"))
 	is.NoErr(err)
 	for _, fits := range []bool{false, true} {
 		ctx := guard.With(jo, &guard.Guard{Row: "upload", Fits: func(version string, exists bool) bool {
@@ -83,11 +85,11 @@ func TestLimitsOfUploads(t *testing.T) {
 	now := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	o.Limit, o.Quota, o.Lifetime, o.Now = 3, 5, time.Minute, func() time.Time { return now }
 	s := files.NewUploads(o)
-	_, err := s.Create(jo, "a", "", strings.NewReader("1234"))
+	_, err := s.Create(jo, files.Draft{Filename: "a"}, strings.NewReader("1234"))
 	is.Equal(errs.CodeOf(err), errs.TooLarge)
-	u, err := s.Create(jo, "a", "", strings.NewReader("123"))
+	u, err := s.Create(jo, files.Draft{Filename: "a"}, strings.NewReader("123"))
 	is.NoErr(err)
-	_, err = s.Create(jo, "b", "", strings.NewReader("123"))
+	_, err = s.Create(jo, files.Draft{Filename: "b"}, strings.NewReader("123"))
 	is.Equal(errs.CodeOf(err), errs.Full) // 2 bytes are left
 	now = now.Add(time.Minute)
 	_, err = s.Get(jo, u.ID)

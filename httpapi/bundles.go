@@ -414,7 +414,7 @@ func (a bundleRoutes) createBundleEntry(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	e, err = a.Bundles.CreateEntry(r.Context(), r.Param("id"), e.Type, e.EntityID, e.Data)
+	e, err = a.Bundles.CreateEntry(r.Context(), r.Param("id"), e)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/text/jsonfill"
 )
@@ -254,7 +255,9 @@ func (a colorRoutes) exportColors(r *rest.Request) (rest.Reply, error) {
 	if in.Download {
 		return attachment("colors.json", "application/json", export)
 	}
-	d, err := a.Downloads.Create(r.Context(), "colors.json", "application/json", export)
+	d, err := a.Downloads.Create(r.Context(), files.Draft{
+		Filename: "colors.json", ContentType: "application/json",
+	}, export)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -428,7 +428,7 @@ func commentsPattern(p comments.Parent) string { return "/api/" + p.Plural + "/:
 func (a commentRoutes) listCommentsOf(kind entity.Kind) func(r *rest.Request) (rest.Reply, error) {
 	return func(r *rest.Request) (rest.Reply, error) {
 		return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
-			return a.Comments.List(r.Context(), kind, r.Param("id"), q)
+			return a.Comments.List(r.Context(), entity.Key{Kind: kind, ID: r.Param("id")}, q)
 		})
 	}
 }
@@ -436,7 +436,7 @@ func (a commentRoutes) listCommentsOf(kind entity.Kind) func(r *rest.Request) (r
 func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *rest.Request) (rest.Reply, error) {
 	return func(r *rest.Request) (rest.Reply, error) {
 		return a.createdComment(r, func(message string) (comments.Comment, error) {
-			return a.Comments.Create(r.Context(), kind, r.Param("id"), message)
+			return a.Comments.Create(r.Context(), entity.Key{Kind: kind, ID: r.Param("id")}, message)
 		})
 	}
 }
@@ -497,7 +497,9 @@ func (a commentRoutes) listActivities(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
-		return a.Comments.Activities(r.Context(), entity.Kind(query.Get("entityType")), query.Get("entityId"), q)
+		return a.Comments.Activities(r.Context(), entity.Key{
+			Kind: entity.Kind(query.Get("entityType")), ID: query.Get("entityId"),
+		}, q)
 	})
 }
 

@@ -33,7 +33,7 @@ type draftService interface {
 	Diff(ctx context.Context, id string) (drafts.Diff, error)
 	Files(ctx context.Context, id string, q paging.Query) (paging.Page[libraries.File], error)
 	OpenFile(ctx context.Context, id, path string) (libraries.File, io.ReadSeekCloser, error)
-	PutFile(ctx context.Context, id, path, contentType string, r io.Reader) (libraries.File, error)
+	PutFile(ctx context.Context, id string, f entity.File, r io.Reader) (libraries.File, error)
 	DeleteFile(ctx context.Context, id, path string) error
 	Shares(ctx context.Context, id string) ([]shares.Share, error)
 	Share(ctx context.Context, id, principal string) (shares.Share, error)
@@ -179,7 +179,8 @@ func (n drafted) putFile(r *rest.Request) (rest.Reply, error) {
 	}
 	body := rest.NewWritten(r, content)
 	defer body.Leave()
-	f, err := n.service.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
+	file := entity.File{Path: r.Param("path"), ContentType: contentType}
+	f, err := n.service.PutFile(r.Context(), r.Param("id"), file, body)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -408,10 +408,11 @@ func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
 	}
 	body := rest.NewWritten(r, content)
 	defer body.Leave()
+	file := entity.File{Path: r.Param("path"), ContentType: contentType}
 	f, err := inLibrary(a.api, r, func() (libraries.File, error) {
-		return a.Content.PutFile(r.Context(), r.Param("id"), r.Param("path"), contentType, body)
+		return a.Content.PutFile(r.Context(), r.Param("id"), file, body)
 	}, func(app apps.Shown) (libraries.File, error) {
-		return a.Apps.PutFile(r.Context(), app.ID, r.Param("path"), contentType, body)
+		return a.Apps.PutFile(r.Context(), app.ID, file, body)
 	})
 	if err != nil {
 		return rest.Reply{}, err

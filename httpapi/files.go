@@ -121,7 +121,7 @@ func (a fileRoutes) createUpload(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	u, err := a.Uploads.Create(r.Context(), name, contentType, content)
+	u, err := a.Uploads.Create(r.Context(), files.Draft{Filename: name, ContentType: contentType}, content)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -166,7 +166,7 @@ func (a fileRoutes) listDownloads(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := a.Downloads.Page(r.Context(), q)
+	page, err := a.Downloads.List(r.Context(), q)
 	if err != nil {
 		return rest.Reply{}, err
 	}

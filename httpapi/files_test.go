@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
 
@@ -112,7 +113,7 @@ func TestRangesSize(t *testing.T) {
 		want := make([]byte, 3<<20)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(want)
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin"})
-		d, err := s.app.Downloads.Create(ctx, "big", "", func(w io.Writer) error {
+		d, err := s.app.Downloads.Create(ctx, files.Draft{Filename: "big"}, func(w io.Writer) error {
 			_, err := w.Write(want)
 			return err
 		})
@@ -174,7 +175,9 @@ func TestDispositions(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		d, err := s.app.Downloads.Create(ctx, given, "text/html", func(io.Writer) error { return nil })
+		d, err := s.app.Downloads.Create(ctx, files.Draft{
+			Filename: given, ContentType: "text/html",
+		}, func(io.Writer) error { return nil })
 		is.NoErr(err)
 		a := s.must(t, "admin", "GET", "/api/downloads/"+d.ID+"/content", "")
 		kind, params, err := mime.ParseMediaType(a.header.Get("Content-Disposition"))

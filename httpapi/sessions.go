@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -94,7 +95,9 @@ func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	l, err := a.Sessions.Login(r.Context(), tenant, r.Param("domain"), *in.Username, *in.Password)
+	l, err := a.Sessions.Login(r.Context(), principals.Credentials{
+		Tenant: tenant, Domain: r.Param("domain"), Username: *in.Username, Password: *in.Password,
+	})
 	if err != nil {
 		tried := attempt{
 			tenant:   in.Tenant,

@@ -340,9 +340,9 @@ func (a userRoutes) putUser(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	if to := in.Domain.Value; check && to != nil { // before the transaction, which must not wait for a directory
-		sourceID := ""
-		in.SourceID.Apply(&sourceID)
-		if err := a.Principals.CheckMove(r.Context(), r.Param("username"), *to, sourceID); err != nil {
+		move := principals.Move{Username: r.Param("username"), Domain: *to}
+		in.SourceID.Apply(&move.SourceID)
+		if err := a.Principals.CheckMove(r.Context(), move); err != nil {
 			return rest.Reply{}, err
 		}
 	}
@@ -420,7 +420,9 @@ func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
 	}
 	username := r.Param("username")
 	set := func(also func(context.Context) error) error {
-		return a.Principals.SetPassword(r.Context(), username, current, in.Password, also)
+		return a.Principals.SetPassword(r.Context(), username, principals.PasswordChange{
+			Current: current, New: in.Password,
+		}, also)
 	}
 	if in.Domain != nil {
 		if *in.Domain != principals.Local {

@@ -205,7 +205,9 @@ func (w *world) token(t testing.TB, username string) string {
 	if username == "eve" {
 		tenant = "evil"
 	}
-	l, err := w.app.Sessions.Login(t.Context(), tenant, "local", username, password)
+	l, err := w.app.Sessions.Login(t.Context(), principals.Credentials{
+		Tenant: tenant, Domain: "local", Username: username, Password: password,
+	})
 	is.New(t).NoErr(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()

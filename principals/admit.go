@@ -26,6 +26,12 @@ func refusedFor(reason error) error {
 	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
 }
 
+// Source is a domain that authenticates people.
+type Source struct {
+	Domain string // its id
+	Driver string // the id of its driver
+}
+
 // LoginWith logs a user in with a password that check verifies, for instance at a directory, and
 // calls Admit. The user is the one with the source id that check returns with its refusal, else the
 // one with the given name. Failures of a user of the domain are counted and lock as in
@@ -39,10 +45,10 @@ func refusedFor(reason error) error {
 // Disabled disables its user as a scan does. Every refusal is errs.Unauthenticated "Unable to log
 // in".
 func (p Unchecked) LoginWith(
-	ctx context.Context, tenant, domain, source, username string,
+	ctx context.Context, tenant string, from Source, username string,
 	check func(ctx context.Context) (Identity, error),
 ) (User, error) {
-	s := p.s
+	s, domain := p.s, from.Domain
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}
@@ -78,7 +84,7 @@ func (p Unchecked) LoginWith(
 	case err != nil:
 		return User{}, err
 	}
-	return p.Admit(ctx, tenant, domain, source, who)
+	return p.Admit(ctx, tenant, from, who)
 }
 
 // failed counts a failure of the user with the source id, else of the one with the folded name, and
@@ -117,8 +123,8 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 // person who is disabled there or here, is locked there or here, has expired here, has no id, or
 // whose new user would need a name that is invalid or that another user has, and when the tenant no
 // longer has the domain.
-func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
-	s := p.s
+func (p Unchecked) Admit(ctx context.Context, tenant string, from Source, who Identity) (User, error) {
+	s, domain := p.s, from.Domain
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}
@@ -133,7 +139,7 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 	case who.Locked:
 		return User{}, refusedFor(errors.New("the domain has locked the person"))
 	}
-	writer := profile.NewWriter(source, nil)
+	writer := profile.NewWriter(from.Driver, nil)
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
 	if err == nil {
 		err = s.mayEnter(ctx, u)

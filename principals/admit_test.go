@@ -20,7 +20,7 @@ import (
 // admit lets somebody in to the domain ldap of acme.
 func (f *fixture) admit(t *testing.T, who identity) (principals.User, error) {
 	t.Helper()
-	return f.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", who)
+	return f.Unchecked().Admit(t.Context(), "acme", principals.Source{Domain: "ldap", Driver: "LDAP"}, who)
 }
 
 // refused is what every login that fails gives.
@@ -121,12 +121,16 @@ func TestAdmitRefuses(t *testing.T) {
 		f.gone(t, "new")
 		is.Equal(f.get(t, "off").Email, nil)
 		is.Equal(f.get(t, "pending").SourceID, nil)
-		_, err = f.Unchecked().Admit(t.Context(), "none", "ldap", "LDAP", identity{ID: "1", Username: "jo"})
+		_, err = f.Unchecked().Admit(t.Context(), "none", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, identity{ID: "1", Username: "jo"})
 		refused(t, err)
 		for _, other := range [][2]string{{"evil", "ldap"}, {"acme", "saml"}} {
 			// the same id elsewhere is somebody else's
 			_, err = f.Unchecked().Admit(
-				t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"},
+				t.Context(), other[0], principals.Source{
+					Domain: other[1], Driver: "LDAP",
+				}, identity{ID: "id of ok", Username: "other"},
 			)
 			is.NoErr(err)
 		}
@@ -146,7 +150,9 @@ func TestFirstLoginsAtOnce(t *testing.T) {
 			s := principals.New(principals.Options{Store: looks, Now: func() time.Time { return f.now }})
 			for i := range fails {
 				wg.Go(func() {
-					u, err := s.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", who)
+					u, err := s.Unchecked().Admit(t.Context(), "acme", principals.Source{
+						Domain: "ldap", Driver: "LDAP",
+					}, who)
 					if err == nil && u.Username != who.Username {
 						err = fmt.Errorf("%s got in", u.Username)
 					}
@@ -204,7 +210,9 @@ func (d *directory) check(username, password string) func(context.Context) (iden
 }
 
 func (f *fixture) try(t *testing.T, d *directory, username, password string) error {
-	_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", username, d.check(username, password))
+	_, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+		Domain: "ldap", Driver: "LDAP",
+	}, username, d.check(username, password))
 	return err
 }
 
@@ -216,7 +224,9 @@ func TestTry(t *testing.T) {
 			"jo@example.com": {ID: "1", Username: "jo"}, "local": {ID: "2", Username: "local"},
 		}}
 		f.user(t, "local")
-		u, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		u, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", d.check("jo", "right"))
 		is.NoErr(err)
 		is.Equal(u, f.get(t, "jo"))
 		fail := func(name string, times int) {
@@ -234,7 +244,9 @@ func TestTry(t *testing.T) {
 		}
 		fail("JO", 9)
 		want(9, false)
-		u, err = f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "JO", d.check("JO", "right"))
+		u, err = f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "JO", d.check("JO", "right"))
 		is.NoErr(err)
 		is.Equal(u.LoginAttempts, 0)
 		want(0, false) // the count starts again
@@ -271,9 +283,13 @@ func TestTry(t *testing.T) {
 		}
 		is.Equal(f.get(t, "local").LoginAttempts, 0)
 		refused(t, f.try(t, d, "local", "right")) // the directory's local is not ours
-		_, err = f.Unchecked().LoginWith(t.Context(), "\x00", "ldap", "LDAP", "jo", d.check("jo", "wrong"))
+		_, err = f.Unchecked().LoginWith(t.Context(), "\x00", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", d.check("jo", "wrong"))
 		refused(t, err)
-		_, err = f.Unchecked().LoginWith(t.Context(), "acme", "local", "LDAP", "jo", d.check("jo", "right"))
+		_, err = f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "local", Driver: "LDAP",
+		}, "jo", d.check("jo", "right"))
 		is.Equal(code(err), errs.Invalid)
 	})
 }
@@ -285,31 +301,37 @@ func TestTryFaults(t *testing.T) {
 		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
 		is.NoErr(f.try(t, d, "jo", "right"))
 		for _, err := range []error{fault, errors.New("other"), context.Canceled} {
-			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
-				func(context.Context) (identity, error) {
-					return identity{}, err
-				})
+			_, got := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+				Domain: "ldap", Driver: "LDAP",
+			}, "jo", func(context.Context) (identity, error) {
+				return identity{}, err
+			})
 			is.Equal(got, err)
 		}
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
-		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
-			func(ctx context.Context) (identity, error) {
-				// a user that has moved meanwhile is not counted here
-				f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
-				return d.check("jo", "wrong")(ctx)
-			})
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", func(ctx context.Context) (identity, error) {
+			// a user that has moved meanwhile is not counted here
+			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" })
+			return d.check("jo", "wrong")(ctx)
+		})
 		refused(t, err)
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
 		f.edit(t, "jo", func(u *principals.User) { u.Domain = "ldap" })
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = f.Unchecked().LoginWith(ctx, "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
+		_, err = f.Unchecked().LoginWith(ctx, "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", func(context.Context) (identity, error) {
 			cancel() // the caller hangs up when the answer is there
 			return d.check("jo", "wrong")(ctx)
 		})
 		refused(t, err)
 		is.Equal(f.get(t, "jo").LoginAttempts, 1)
 		s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
-		_, err = s.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		_, err = s.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", d.check("jo", "right"))
 		is.Equal(code(err), errs.Unavailable)
 	})
 }
@@ -334,13 +356,14 @@ func TestParallelTries(t *testing.T) {
 		is.Equal([]any{u.LoginAttempts, f.lockedHere(t, "jo")}, []any{10, true})
 
 		is.NoErr(f.Unlock(root(t), "jo"))
-		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
-			func(ctx context.Context) (identity, error) {
-				for range 10 {
-					refused(t, f.try(t, d, "jo", "wrong"))
-				}
-				return d.check("jo", "right")(ctx) // asked before the lock, answered after it
-			})
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", func(ctx context.Context) (identity, error) {
+			for range 10 {
+				refused(t, f.try(t, d, "jo", "wrong"))
+			}
+			return d.check("jo", "right")(ctx) // asked before the lock, answered after it
+		})
 		refused(t, err)
 		is.True(f.lockedHere(t, "jo"))
 
@@ -352,7 +375,9 @@ func TestParallelTries(t *testing.T) {
 				refused(t, f.try(t, d, "jo", "wrong"))
 			}
 		}}, Now: func() time.Time { return f.now }})
-		_, err = late.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		_, err = late.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+			Domain: "ldap", Driver: "LDAP",
+		}, "jo", d.check("jo", "right"))
 		refused(t, err)
 		is.True(f.lockedHere(t, "jo"))
 	})
@@ -412,11 +437,12 @@ func TestAdmitOfLocked(t *testing.T) {
 		is.True(!f.get(t, "jo").Enabled)
 		asked := 0
 		login := func(who identity, says error) error {
-			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo",
-				func(context.Context) (identity, error) {
-					asked++
-					return who, says
-				})
+			_, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+				Domain: "ldap", Driver: "LDAP",
+			}, "jo", func(context.Context) (identity, error) {
+				asked++
+				return who, says
+			})
 			return err
 		}
 		no := errs.New(errs.Unauthenticated, "no")

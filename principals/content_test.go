@@ -287,8 +287,12 @@ func TestSameNames(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(spelled, "admin")
 		}
-		is.NoErr(f.Unchecked().SetPassword(ctx, "acme", "admin", "the password of admin"))
-		u, err := f.Unchecked().Authenticate(ctx, "acme", "local", "ａｄｍｉｎ", "the password of admin")
+		is.NoErr(f.Unchecked().SetPassword(ctx, principals.Credentials{
+			Tenant: "acme", Username: "admin", Password: "the password of admin",
+		}))
+		u, err := f.Unchecked().Authenticate(ctx, principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "ａｄｍｉｎ", Password: "the password of admin",
+		})
 		is.NoErr(err)
 		is.Equal(u.Username, "admin")
 
@@ -310,8 +314,12 @@ func TestSameNames(t *testing.T) {
 				name, folded,
 			)
 			is.NoErr(err)
-			is.NoErr(f.Unchecked().SetPassword(ctx, "acme", name, "another password"))
-			u, err := f.Unchecked().Authenticate(ctx, "acme", "local", name, "another password")
+			is.NoErr(f.Unchecked().SetPassword(ctx, principals.Credentials{
+				Tenant: "acme", Username: name, Password: "another password",
+			}))
+			u, err := f.Unchecked().Authenticate(ctx, principals.Credentials{
+				Tenant: "acme", Domain: "local", Username: name, Password: "another password",
+			})
 			is.NoErr(err)
 			is.Equal(u.Username, name)
 			_, err = f.UpdateUser(root(t), name, func(u *principals.User) error { u.Enabled = false; return nil })

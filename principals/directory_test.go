@@ -93,12 +93,12 @@ func TestDeletedDomain(t *testing.T) {
 				return nil
 			})})
 		jo := identity{ID: "1", Username: "jo"}
-		_, err := s.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", jo)
+		_, err := s.Unchecked().Admit(t.Context(), "acme", principals.Source{Domain: "ldap", Driver: "LDAP"}, jo)
 		is.NoErr(err)
 		there = false
 		is.NoErr(s.Unchecked().RemoveDomain(t.Context(), "acme", "ldap", f.user(t, "heir").Username))
 		for _, domain := range []string{"ldap", "other"} {
-			_, err = s.Unchecked().Admit(t.Context(), "acme", domain, "LDAP", jo)
+			_, err = s.Unchecked().Admit(t.Context(), "acme", principals.Source{Domain: domain, Driver: "LDAP"}, jo)
 			refused(t, err)
 		}
 		f.gone(t, "jo")
@@ -117,15 +117,16 @@ func TestTryUnderAnotherName(t *testing.T) {
 			"new":  {ID: "3", Username: "new"},
 		}
 		try := func(name, password string) error {
-			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", name,
-				func(context.Context) (identity, error) {
-					if password != "right" {
-						return identity{ID: entries[name].ID}, errs.New(
-							errs.Unauthenticated, "The directory refuses %s.", name,
-						)
-					}
-					return entries[name], nil
-				})
+			_, err := f.Unchecked().LoginWith(t.Context(), "acme", principals.Source{
+				Domain: "ldap", Driver: "LDAP",
+			}, name, func(context.Context) (identity, error) {
+				if password != "right" {
+					return identity{ID: entries[name].ID}, errs.New(
+						errs.Unauthenticated, "The directory refuses %s.", name,
+					)
+				}
+				return entries[name], nil
+			})
 			return err
 		}
 		for n := range 10 {
@@ -153,7 +154,9 @@ func TestNoForeignDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		for _, domain := range []string{"local", "a b", "\x00"} {
-			_, err := f.Unchecked().Admit(ctx, "acme", domain, "LDAP", identity{ID: "1", Username: "jo"})
+			_, err := f.Unchecked().Admit(ctx, "acme", principals.Source{
+				Domain: domain, Driver: "LDAP",
+			}, identity{ID: "1", Username: "jo"})
 			is.Equal(code(err), errs.Invalid)
 			is.Equal(code(f.Unchecked().RemoveDomain(ctx, "acme", domain, "root")), errs.Invalid)
 		}

@@ -27,7 +27,9 @@ func TestRemoveDomain(t *testing.T) {
 			return nil
 		}
 		s := f.Service
-		_, err := s.Unchecked().AddSuperuser(ctx, "acme", "root", password)
+		_, err := s.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: "acme", Username: "root", Password: password,
+		})
 		is.NoErr(err)
 		var names []string
 		for n := range 1203 { // several batches
@@ -186,7 +188,7 @@ func (f knownDomains) CheckKnown(ctx context.Context, tenant, id string) error {
 func (knownDomains) CheckUsable(context.Context, string, string) error { return nil }
 
 // CheckUser implements principals.Domains.
-func (knownDomains) CheckUser(context.Context, string, string, string, string) error { return nil }
+func (knownDomains) CheckUser(context.Context, string, principals.Move) error { return nil }
 
 // CheckEmail implements principals.Domains.
 func (knownDomains) CheckEmail(context.Context, string, string) error { return nil }

@@ -25,6 +25,20 @@ const (
 	maxAllCounted = 16
 )
 
+// Credentials are what a user types to log in.
+type Credentials struct {
+	Tenant   string
+	Domain   string // id of the domain that checks the password
+	Username string // in any spelling
+	Password string
+}
+
+// PasswordChange is what a user types to change a password.
+type PasswordChange struct {
+	Current string // "" if a superuser sets another user's
+	New     string
+}
+
 // Authenticate checks a password. Users are found ignoring case; only those of the domain Local can
 // pass. The count is a transaction of its own: do not call it inside one.
 //
@@ -36,12 +50,12 @@ const (
 // minutes, nothing is counted meanwhile, and afterwards its count starts again. A password that was
 // right is refused when the last wrong one arrived before it was counted. Other errors mean that
 // nothing could be found out.
-func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
-	l, err := p.s.passes(ctx, tenant, domain, username, password)
+func (p Unchecked) Authenticate(ctx context.Context, c Credentials) (User, error) {
+	l, err := p.s.passes(ctx, c)
 	if err != nil {
 		return User{}, err
 	}
-	u, err := p.s.store.User(ctx, tenant, l.Username)
+	u, err := p.s.store.User(ctx, c.Tenant, l.Username)
 	if u.PasswordSetAt = nil; !l.SetAt.IsZero() { // that of the password that was right
 		u.PasswordSetAt = &l.SetAt
 	}
@@ -50,7 +64,8 @@ func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, p
 
 // passes checks and counts a password, and returns the login that it belongs to. Errors: refusals
 // as in Authenticate.
-func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (right Login, passed error) {
+func (s *Service) passes(ctx context.Context, c Credentials) (right Login, passed error) {
+	tenant, domain, username, password := c.Tenant, c.Domain, c.Username, c.Password
 	if !escapes.StorableWithin(tenant, 255) || !escapes.StorableWithin(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
 	}
@@ -194,7 +209,7 @@ func pause(ctx context.Context, d time.Duration) {
 // password of less than 8 or more than 256 characters, for one's own without the current one, or
 // when the user's domain is not Local.
 func (s *Service) SetPassword(
-	ctx context.Context, username, current, password string, also ...func(context.Context) error,
+	ctx context.Context, username string, change PasswordChange, also ...func(context.Context) error,
 ) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -204,20 +219,21 @@ func (s *Service) SetPassword(
 		return err
 	}
 	if a.User != username {
-		return s.setPassword(ctx, a.Tenant, username, password, also...)
+		return s.setPassword(ctx, a.Tenant, username, change.New, also...)
 	}
-	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {
+	if err := s.takesPassword(ctx, a.Tenant, username, change.New); err != nil {
 		return err
 	}
-	if current == "" {
+	if change.Current == "" {
 		return errs.New(errs.Invalid, "currentPassword is required")
 	}
-	if _, err := s.passes(ctx, a.Tenant, Local, username, current); errs.CodeOf(err) == errs.Unauthenticated {
+	own := Credentials{Tenant: a.Tenant, Domain: Local, Username: username, Password: change.Current}
+	if _, err := s.passes(ctx, own); errs.CodeOf(err) == errs.Unauthenticated {
 		return errs.Wrap(errs.Forbidden, err, "The current password is wrong, or the user is locked.")
 	} else if err != nil {
 		return err
 	}
-	return s.setPassword(ctx, a.Tenant, username, password, also...)
+	return s.setPassword(ctx, a.Tenant, username, change.New, also...)
 }
 
 // MoveToLocal moves a user of another domain to Local, where a password is set, and so ends the
@@ -271,12 +287,10 @@ func (s *Service) MoveToLocal(
 	})
 }
 
-// SetPassword sets the password of a user, as a superuser does with Service.SetPassword. The
-// functions also run in the same transaction. Errors: errs.NotFound; errs.Invalid.
-func (p Unchecked) SetPassword(
-	ctx context.Context, tenant, username, password string, also ...func(context.Context) error,
-) error {
-	return p.s.setPassword(ctx, tenant, username, password, also...)
+// SetPassword sets the password of a user of the domain Local, whatever c.Domain is, as a superuser
+// does with Service.SetPassword. The functions also run in the same transaction. Errors: errs.NotFound; errs.Invalid.
+func (p Unchecked) SetPassword(ctx context.Context, c Credentials, also ...func(context.Context) error) error {
+	return p.s.setPassword(ctx, c.Tenant, c.Username, c.Password, also...)
 }
 
 func (s *Service) setPassword(

@@ -25,7 +25,9 @@ import (
 
 func (f *fixture) login(t *testing.T, name, password string) error {
 	t.Helper()
-	_, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
+	_, err := f.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: name, Password: password,
+	})
 	return err
 }
 
@@ -47,7 +49,9 @@ func TestAuthenticate(t *testing.T) {
 		is.NoErr(err)
 
 		for _, name := range []string{"Jö", "jö", "JÖ", "Jo\u0308"} {
-			u, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
+			u, err := f.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "acme", Domain: "local", Username: name, Password: password,
+			})
 			is.NoErr(err)
 			is.Equal(u.Username, "Jö")
 		}
@@ -73,7 +77,9 @@ func TestAuthenticate(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				is, before := is.New(t), principals.Hashings(f.Service)
-				_, err := f.Unchecked().Authenticate(t.Context(), c.tenant, c.domain, c.user, c.password)
+				_, err := f.Unchecked().Authenticate(t.Context(), principals.Credentials{
+					Tenant: c.tenant, Domain: c.domain, Username: c.user, Password: c.password,
+				})
 				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 				is.Equal(errs.MessageOf(err), "Unable to log in")
 				hashed := int64(0)
@@ -94,7 +100,9 @@ func from(ctx context.Context, address string) context.Context {
 // loginFrom logs jo of acme in from an address.
 func (f *fixture) loginFrom(t *testing.T, address, password string) error {
 	t.Helper()
-	_, err := f.Unchecked().Authenticate(from(t.Context(), address), "acme", "local", "jo", password)
+	_, err := f.Unchecked().Authenticate(from(t.Context(), address), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+	})
 	return err
 }
 
@@ -159,7 +167,9 @@ func TestLock(t *testing.T) {
 		want(0, false)
 		is.NoErr(f.loginFrom(t, away, password))
 		fail(10, away)
-		is.NoErr(f.SetPassword(root(t), "jo", "", "another horse")) // a superuser's reset ends the locks
+		is.NoErr(f.SetPassword(root(t), "jo", principals.PasswordChange{
+			New: "another horse",
+		})) // a superuser's reset ends the locks
 		is.NoErr(f.loginFrom(t, away, "another horse"))
 		want(0, false)
 
@@ -213,7 +223,9 @@ func TestLockOfAllNetworks(t *testing.T) {
 		is.True(f.get(t, "jo").LockedAt == nil)
 
 		f.user(t, "eve") // each user has a count, and each tenant
-		_, err := f.Unchecked().Authenticate(from(t.Context(), "198.51.100.2"), "acme", "local", "eve", password)
+		_, err := f.Unchecked().Authenticate(from(t.Context(), "198.51.100.2"), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "eve", Password: password,
+		})
 		is.NoErr(err)
 	})
 }
@@ -228,24 +240,28 @@ func TestLocksAreLogged(t *testing.T) {
 	_, err := s.CreateUser(root(t), principals.User{Username: "jo", Enabled: true}, password)
 	is.NoErr(err)
 	for range 11 {
-		_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+		_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "jo", Password: wrong,
+		})
 		is.Equal(code(err), errs.Unauthenticated)
 	}
 	is.NoErr(s.Unlock(root(t), "jo"))
 	is.NoErr(s.Unlock(root(t), "jo")) // there is nothing to unlock
 	fail := func(times int) {
 		for range times {
-			_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+			_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), principals.Credentials{
+				Tenant: "acme", Domain: "local", Username: "jo", Password: wrong,
+			})
 			is.Equal(code(err), errs.Unauthenticated)
 		}
 	}
 	fail(1) // which is no lock
-	is.NoErr(s.SetPassword(root(t), "jo", "", password))
+	is.NoErr(s.SetPassword(root(t), "jo", principals.PasswordChange{New: password}))
 	fail(1)
 	is.NoErr(s.Unlock(root(t), "jo"))
 	is.Equal(strings.Count(log.String(), "\n"), 2)
 	fail(10)
-	is.NoErr(s.SetPassword(root(t), "jo", "", password))
+	is.NoErr(s.SetPassword(root(t), "jo", principals.PasswordChange{New: password}))
 	is.Equal(strings.Count(log.String(), "user unlocked"), 2)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	is.Equal(len(lines), 4)
@@ -266,7 +282,9 @@ func TestParallelLogins(t *testing.T) {
 			var ok atomic.Int64
 			for range n {
 				wg.Go(func() {
-					_, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
+					_, err := f.Unchecked().Authenticate(t.Context(), principals.Credentials{
+						Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+					})
 					switch {
 					case err == nil:
 						ok.Add(1)
@@ -309,7 +327,9 @@ func TestGuessBehindTheLock(t *testing.T) {
 			is.True(f.login(t, "jo", "wrong horse") != nil)
 		}
 		// read the user before the lock
-		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
+		_, err = slow.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+		})
 		is.Equal(code(err), errs.Unauthenticated)
 	})
 }
@@ -332,11 +352,15 @@ func TestPasswordChangedMeanwhile(t *testing.T) {
 		f.user(t, "jo")
 		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
-		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "another horse"))
+		is.NoErr(f.Unchecked().SetPassword(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: "another horse",
+		}))
 		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time {
 			return f.now
 		}, Cost: cheap})
-		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
+		_, err = slow.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+		})
 		is.Equal(code(err), errs.Unauthenticated)
 		is.NoErr(f.login(t, "jo", "another horse"))
 	})
@@ -362,20 +386,26 @@ func TestLoginsBesideLockedRows(t *testing.T) {
 			return err
 		}
 		for _, name := range []string{"far", "nobody"} {
-			_, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
+			_, err := s.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "acme", Domain: "local", Username: name, Password: password,
+			})
 			is.Equal(code(err), errs.Unauthenticated)
 		}
 		for range 100 {
 			trying.Go(func() {
 				if _, err := s.Unchecked().Authenticate(
-					t.Context(), "acme", "local", "jo", "wrong horse",
+					t.Context(), principals.Credentials{
+						Tenant: "acme", Domain: "local", Username: "jo", Password: "wrong horse",
+					},
 				); code(err) != errs.Unauthenticated {
 					t.Error(err)
 				}
 			})
 		}
 		for range 10 { // while those wait
-			_, err := s.Unchecked().Authenticate(t.Context(), "evil", "local", "jo", password)
+			_, err := s.Unchecked().Authenticate(t.Context(), principals.Credentials{
+				Tenant: "evil", Domain: "local", Username: "jo", Password: password,
+			})
 			is.NoErr(err)
 		}
 		return nil
@@ -393,12 +423,16 @@ func (brokenStore) Login(context.Context, string, string, string) (principals.Lo
 func TestAuthenticateFaults(t *testing.T) {
 	is := is.New(t)
 	s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
-	_, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
+	_, err := s.Unchecked().Authenticate(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+	})
 	is.Equal(code(err), errs.Unavailable) // nothing was found out, so it is no refusal
 	s = principals.New(principals.Options{Store: lateStore{}, Cost: cheap})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Unchecked().Authenticate(ctx, "acme", "local", "jo", password)
+	_, err = s.Unchecked().Authenticate(ctx, principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+	})
 	is.True(errors.Is(err, context.Canceled))
 }
 
@@ -414,7 +448,9 @@ func TestSetPassword(t *testing.T) {
 		})
 		is.NoErr(err)
 		f.now = f.now.Add(time.Second)
-		is.NoErr(f.SetPassword(self(t, "jo"), "jo", password, "another horse"))
+		is.NoErr(f.SetPassword(self(t, "jo"), "jo", principals.PasswordChange{
+			Current: password, New: "another horse",
+		}))
 		u, err := f.User(root(t), "jo")
 		is.NoErr(err)
 		is.Equal(*u.PasswordSetAt, f.now) // older sessions are over
@@ -423,24 +459,34 @@ func TestSetPassword(t *testing.T) {
 		is.NoErr(f.login(t, "jo", "another horse"))
 
 		for _, bad := range []string{"", "1234567", strings.Repeat("ü", 257), "12345678\xff"} {
-			is.Equal(code(f.SetPassword(root(t), "jo", "", bad)), errs.Invalid)
+			is.Equal(code(f.SetPassword(root(t), "jo", principals.PasswordChange{New: bad})), errs.Invalid)
 		}
-		is.NoErr(f.SetPassword(root(t), "jo", "", strings.Repeat("ü", 256)))
+		is.NoErr(f.SetPassword(root(t), "jo", principals.PasswordChange{New: strings.Repeat("ü", 256)}))
 		is.NoErr(f.login(t, "jo", strings.Repeat("ü", 256)))
-		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "12345678"))
+		is.NoErr(f.Unchecked().SetPassword(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: "12345678",
+		}))
 		// names are exact
-		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "acme", "JO", "12345678")), errs.NotFound)
-		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "none", "jo", "12345678")), errs.NotFound)
+		is.Equal(code(f.Unchecked().SetPassword(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "JO", Password: "12345678",
+		})), errs.NotFound)
+		is.Equal(code(f.Unchecked().SetPassword(t.Context(), principals.Credentials{
+			Tenant: "none", Username: "jo", Password: "12345678",
+		})), errs.NotFound)
 
 		for range 10 {
-			is.Equal(code(f.SetPassword(self(t, "jo"), "jo", "wrong horse", "another horse")), errs.Forbidden)
+			is.Equal(code(f.SetPassword(self(t, "jo"), "jo", principals.PasswordChange{
+				Current: "wrong horse", New: "another horse",
+			})), errs.Forbidden)
 		}
-		is.Equal(code(f.SetPassword(self(t, "jo"), "jo", "12345678", "another horse")), errs.Forbidden) // locked
+		is.Equal(code(f.SetPassword(self(t, "jo"), "jo", principals.PasswordChange{
+			Current: "12345678", New: "another horse",
+		})), errs.Forbidden) // locked
 		is.True(f.login(t, "jo", "12345678") != nil)
 
 		_, err = f.CreateUser(root(t), principals.User{Username: "away", Domain: "ldap", Enabled: true}, "")
 		is.NoErr(err)
-		is.Equal(code(f.SetPassword(root(t), "away", "", "12345678")), errs.Invalid)
+		is.Equal(code(f.SetPassword(root(t), "away", principals.PasswordChange{New: "12345678"})), errs.Invalid)
 		_, err = f.CreateUser(root(t), principals.User{Username: "away2", Domain: "ldap"}, "12345678")
 		is.Equal(code(err), errs.Invalid)
 
@@ -465,17 +511,27 @@ func TestSetPassword(t *testing.T) {
 func TestAddSuperuser(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		u, err := f.Unchecked().AddSuperuser(t.Context(), "acme", "admin", password)
+		u, err := f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "admin", Password: password,
+		})
 		is.NoErr(err)
 		is.True(u.Superuser && u.Enabled && u.Domain == "local")
-		got, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", "admin", password)
+		got, err := f.Unchecked().Authenticate(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "admin", Password: password,
+		})
 		is.NoErr(err)
 		is.Equal(got, u)
-		_, err = f.Unchecked().AddSuperuser(t.Context(), "acme", "ADMIN", password)
+		_, err = f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "ADMIN", Password: password,
+		})
 		is.Equal(code(err), errs.Conflict)
-		_, err = f.Unchecked().AddSuperuser(t.Context(), "none", "admin", password)
+		_, err = f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "none", Username: "admin", Password: password,
+		})
 		is.Equal(code(err), errs.NotFound)
-		_, err = f.Unchecked().AddSuperuser(t.Context(), "evil", "admin", "short")
+		_, err = f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "evil", Username: "admin", Password: "short",
+		})
 		is.Equal(code(err), errs.Invalid)
 	})
 }

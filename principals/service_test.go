@@ -124,7 +124,7 @@ func TestPermissions(t *testing.T) {
 			return s.DeleteUser(ctx, name, "")
 		}, no, no, no, ok, none},
 		{"SetPassword", func(ctx context.Context, s *principals.Service, name, _ string) error {
-			return s.SetPassword(ctx, name, password, "another horse")
+			return s.SetPassword(ctx, name, principals.PasswordChange{Current: password, New: "another horse"})
 		}, no, no, ok, ok, none},
 		{"Teams", func(ctx context.Context, s *principals.Service, _, _ string) error {
 			_, err := s.Teams(ctx, paging.Query{})
@@ -271,10 +271,14 @@ func TestLastSuperuser(t *testing.T) {
 		is := is.New(t)
 		const n = 12
 		for i := range n {
-			_, err := f.Unchecked().AddSuperuser(t.Context(), "acme", fmt.Sprint("s", i), password)
+			_, err := f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: "acme", Username: fmt.Sprint("s", i), Password: password,
+			})
 			is.NoErr(err)
 		}
-		_, err := f.Unchecked().AddSuperuser(t.Context(), "evil", "s0", password) // of another tenant: does not count
+		_, err := f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "evil", Username: "s0", Password: password,
+		}) // of another tenant: does not count
 		is.NoErr(err)
 		var wg sync.WaitGroup
 		fails := make([]error, n)
@@ -375,7 +379,9 @@ func TestProfile(t *testing.T) {
 	}
 	each(t, func(t *testing.T, f *fixture) {
 		f.user(t, "jo")
-		_, err := f.Unchecked().AddSuperuser(t.Context(), "acme", "root", password)
+		_, err := f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "root", Password: password,
+		})
 		is.New(t).NoErr(err)
 		try := func(ctx context.Context, edits map[string]func(*principals.User), want errs.Code) {
 			for name, edit := range edits {

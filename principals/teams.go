@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"iter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -19,6 +20,14 @@ func (s *Service) Teams(ctx context.Context, q paging.Query) (paging.Page[Team],
 		return paging.Page[Team]{}, err
 	}
 	return s.store.Teams(ctx, a.Tenant, q)
+}
+
+// AllTeams returns all teams of the tenant to any session, ordered by name. It reads page after
+// page; an error ends it.
+func (s *Service) AllTeams(ctx context.Context) iter.Seq2[Team, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Team], error) {
+		return s.Teams(ctx, q)
+	})
 }
 
 // Team returns one team, by id or slug, to any session. Errors: errs.NotFound.

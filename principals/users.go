@@ -3,6 +3,7 @@ package principals
 import (
 	"cmp"
 	"context"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -22,6 +23,14 @@ func (s *Service) Users(ctx context.Context, q paging.Query) (paging.Page[User],
 	}
 	page, err := s.store.Users(ctx, a.Tenant, q)
 	return paging.Map(page, s.seen), err
+}
+
+// AllUsers returns all users of the tenant to any session, ordered by username. It reads page after
+// page; an error ends it.
+func (s *Service) AllUsers(ctx context.Context) iter.Seq2[User, error] {
+	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[User], error) {
+		return s.Users(ctx, q)
+	})
 }
 
 // User returns one user to any session. Errors: errs.NotFound.
@@ -157,15 +166,15 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 	return s.addUser(ctx, a.Tenant, u, hash)
 }
 
-// AddSuperuser adds an enabled superuser. Errors: errs.NotFound for the tenant; errs.Conflict,
+// AddSuperuser adds an enabled superuser to the domain Local, whatever c.Domain is. Errors: errs.NotFound for the tenant; errs.Conflict,
 // errs.Invalid as CreateUser. Do not call it inside a transaction, as the password may wait long to
 // be hashed: see NewSuperuser.
-func (p Unchecked) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
-	add, err := p.NewSuperuser(ctx, username, password)
+func (p Unchecked) AddSuperuser(ctx context.Context, c Credentials) (User, error) {
+	add, err := p.NewSuperuser(ctx, c.Username, c.Password)
 	if err != nil {
 		return User{}, err
 	}
-	return add(ctx, tenant)
+	return add(ctx, c.Tenant)
 }
 
 // NewSuperuser hashes the password of an enabled superuser, and returns a function that adds the
@@ -314,33 +323,39 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	return s.seen(u), nil
 }
 
+// Move is a user who is to move to another domain.
+type Move struct {
+	Username string
+	Domain   string // where the user is to move
+	SourceID string // that the user then gets, "" for none
+}
+
 // CheckMove asks the directory of a domain whether it knows a user who is to move there with
-// UpdateUser, and the source id that the user then gets, "" for none: the next scan would disable
-// who it does not know. It asks for superusers, and for users of another domain. Do not call it
+// UpdateUser: the next scan would disable a user whom it does not know. It asks for superusers, and for users of another domain. Do not call it
 // inside a transaction, as a directory may be slow.
 //
 // Errors: errs.NotFound; errs.Invalid for a domain that the tenant does not have; errs.Conflict,
 // with the reason, for a domain where the user could not log in, or whose directory does not know
 // the user; errs.Upstream when it cannot be asked.
-func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID string) error {
+func (s *Service) CheckMove(ctx context.Context, to Move) error {
 	a, err := actor.From(ctx)
-	if err != nil || !a.Superuser || s.domains == nil || domain == Local {
+	if err != nil || !a.Superuser || s.domains == nil || to.Domain == Local {
 		return err
 	}
-	u, err := s.user(ctx, a.Tenant, username)
-	if err != nil || u.Domain == domain {
+	u, err := s.user(ctx, a.Tenant, to.Username)
+	if err != nil || u.Domain == to.Domain {
 		return err
 	}
-	if err := s.checkNewDomain(ctx, a.Tenant, u.Domain, domain); err != nil {
+	if err := s.checkNewDomain(ctx, a.Tenant, u.Domain, to.Domain); err != nil {
 		return err
 	}
-	if err := s.checkUsable(ctx, a.Tenant, domain); err != nil {
+	if err := s.checkUsable(ctx, a.Tenant, to.Domain); err != nil {
 		return err
 	}
-	if sourceID == orEmpty(u.SourceID) { // that of the domain before, which the user loses
-		sourceID = ""
+	if to.SourceID == orEmpty(u.SourceID) { // that of the domain before, which the user loses
+		to.SourceID = ""
 	}
-	err = s.domains.CheckUser(ctx, a.Tenant, domain, username, sourceID)
+	err = s.domains.CheckUser(ctx, a.Tenant, to)
 	if code := errs.CodeOf(err); code == errs.Conflict || code == errs.Upstream {
 		err = errs.Wrap(code, err, "%s With check=false the user moves all the same.", errs.MessageOf(err))
 	}

@@ -18,7 +18,7 @@ import (
 // crowd is a directory whose answers take until the end of the test.
 type crowd struct{ asked, end chan struct{} }
 
-func (c crowd) Authenticate(context.Context, string, string, string, string) (principals.User, error) {
+func (c crowd) Authenticate(context.Context, principals.Credentials) (principals.User, error) {
 	c.asked <- struct{}{}
 	<-c.end
 	return principals.User{}, errs.New(errs.Unauthenticated, "Unable to log in")
@@ -35,7 +35,7 @@ func TestPendingLoginsAreBounded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ctx = actor.WithOrigin(ctx, actor.Origin{Address: netip.MustParseAddr(address)})
-		_, err := s.Login(ctx, tenant, "local", user, "x")
+		_, err := s.Login(ctx, principals.Credentials{Tenant: tenant, Domain: "local", Username: user, Password: "x"})
 		return err
 	}
 	begin := func(address, tenant string) {
@@ -89,7 +89,7 @@ func testSharedReading(t *testing.T) {
 	s := sessions.New(sessions.Options{Authenticator: c, Tenants: tenants})
 	ended := make(chan error, 100)
 	login := func(ctx context.Context, tenant string) {
-		_, err := s.Login(ctx, tenant, "local", "jo", "x")
+		_, err := s.Login(ctx, principals.Credentials{Tenant: tenant, Domain: "local", Username: "jo", Password: "x"})
 		ended <- err
 	}
 	first, hangUp := context.WithCancel(t.Context())

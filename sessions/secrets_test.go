@@ -87,7 +87,9 @@ func TestNoSecretIsStored(t *testing.T) {
 func TestPasswordsOfNobodyAreNotHashed(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
 	f.users = principals.New(principals.Options{Store: principalstore.New(f.db)}) // at the usual cost
-	_, err := f.users.Unchecked().AddSuperuser(t.Context(), "acme", "kim", password)
+	_, err := f.users.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+		Tenant: "acme", Username: "kim", Password: password,
+	})
 	is.NoErr(err)
 	s := sessions.New(sessions.Options{Store: f.spy, Authenticator: f.users.Unchecked(), Tenants: &f.tenants})
 	for c, hashings := range map[[4]string]float64{
@@ -95,7 +97,9 @@ func TestPasswordsOfNobodyAreNotHashed(t *testing.T) {
 		{"nowhere", "local", "kim", password}: 0, {"acme", "ldap", "kim", password}: 0,
 	} {
 		before := allocated()
-		_, err := s.Login(t.Context(), c[0], c[1], c[2], c[3])
+		_, err := s.Login(t.Context(), principals.Credentials{
+			Tenant: c[0], Domain: c[1], Username: c[2], Password: c[3],
+		})
 		took := float64(allocated()-before) / 1024 / float64(principals.DefaultCost().Memory)
 		is.True(err != nil)
 		if took < hashings || took > hashings+0.5 {

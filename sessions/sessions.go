@@ -123,7 +123,7 @@ type Store interface {
 // and, for the domain local only, principals.Unchecked. Authenticate returns errs.Unauthenticated
 // if it refuses.
 type Authenticator interface {
-	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
+	Authenticate(ctx context.Context, c principals.Credentials) (principals.User, error)
 }
 
 // Tenants returns the tenants. tenants.Unchecked implements it.
@@ -247,15 +247,16 @@ type Login struct {
 	User      principals.User
 }
 
-// Login checks a password and starts a session. tenant may be empty: see Tenant.
+// Login checks a password and starts a session. c.Tenant may be empty: see Unchecked.Tenant.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Busy when too
 // many log in from the client's network, at the tenant or at all, whoever they are; errs.Upstream
 // when the domain's directory cannot be asked.
-func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
-	tenant, err := s.Unchecked().Tenant(ctx, tenant)
+func (s *Service) Login(ctx context.Context, c principals.Credentials) (Login, error) {
+	tenant, err := s.Unchecked().Tenant(ctx, c.Tenant)
 	if err != nil {
 		return Login{}, err
 	}
+	c.Tenant = tenant
 	leave, err := s.pending.Acquire(ctx, 1, actor.OriginOf(ctx).Network(), tenant)
 	if errors.Is(err, limiter.ErrBusy) {
 		return Login{}, errs.Wrap(errs.Busy, err, "Too many people log in at the moment. Try again later.")
@@ -275,7 +276,7 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 		)
 	}
 	now := s.clock.Stamp() // before the password is checked: a change from now on ends this session, too
-	user, err := s.o.Authenticator.Authenticate(ctx, tenant, domain, username, password)
+	user, err := s.o.Authenticator.Authenticate(ctx, c)
 	if err != nil {
 		return Login{}, refused(err)
 	}

@@ -55,7 +55,9 @@ func newFixture(t *testing.T, db *bun.DB) *fixture {
 		Keys:          newKeys(t),
 	})
 	for _, tenant := range []string{"acme", "evil"} {
-		_, err := f.users.Unchecked().AddSuperuser(t.Context(), tenant, "jo", password)
+		_, err := f.users.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: tenant, Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 	}
 	return f
@@ -69,7 +71,9 @@ func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 // login logs jo into acme.
 func (f *fixture) login(t *testing.T) sessions.Login {
 	t.Helper()
-	l, err := f.Login(t.Context(), "acme", "local", "jo", password)
+	l, err := f.Login(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+	})
 	is.New(t).NoErr(err)
 	return l
 }
@@ -119,19 +123,21 @@ func TestLoginPicksTheTenant(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		for _, named := range []string{"acme", "evil"} {
-			l, err := f.Login(ctx, named, "local", "JO", password)
+			l, err := f.Login(ctx, principals.Credentials{
+				Tenant: named, Domain: "local", Username: "JO", Password: password,
+			})
 			is.NoErr(err)
 			is.Equal(l.Tenant, named)
 			is.Equal(l.User.Tenant, named)
 			is.Equal(l.User.Username, "jo") // found ignoring case, given as stored
 		}
 		f.tenants = fixedTenants{"evil"}
-		l, err := f.Login(ctx, "", "local", "jo", password)
+		l, err := f.Login(ctx, principals.Credentials{Domain: "local", Username: "jo", Password: password})
 		is.NoErr(err)
 		is.Equal(l.Tenant, "evil") // the only one
 		for _, several := range []fixedTenants{{}, {"acme", "evil"}} {
 			f.tenants = several
-			_, err = f.Login(ctx, "", "local", "jo", password)
+			_, err = f.Login(ctx, principals.Credentials{Domain: "local", Username: "jo", Password: password})
 			is.Equal(errs.MessageOf(err), "Unable to log in") // "default", where there is no jo
 		}
 	})
@@ -162,7 +168,7 @@ func TestEveryFailedLoginIsTheSame(t *testing.T) {
 			{"acme", "local", "j\x00o", password},
 			{"acme", "local", "\xff", "\xff"},
 		} {
-			l, err := f.Login(ctx, c[0], c[1], c[2], c[3])
+			l, err := f.Login(ctx, principals.Credentials{Tenant: c[0], Domain: c[1], Username: c[2], Password: c[3]})
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 			is.Equal(l, sessions.Login{})
@@ -174,7 +180,9 @@ func TestLoginOfAUserWhoIsDeletedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		s := sessions.New(sessions.Options{Store: f.spy, Authenticator: ghost{}, Tenants: &f.tenants})
-		_, err := s.Login(t.Context(), "acme", "local", "gone", password)
+		_, err := s.Login(t.Context(), principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "gone", Password: password,
+		})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		is.Equal(errs.MessageOf(err), "Unable to log in")
 	})
@@ -183,7 +191,7 @@ func TestLoginOfAUserWhoIsDeletedMeanwhile(t *testing.T) {
 // ghost lets in a user that no longer exists.
 type ghost struct{}
 
-func (ghost) Authenticate(context.Context, string, string, string, string) (principals.User, error) {
+func (ghost) Authenticate(context.Context, principals.Credentials) (principals.User, error) {
 	return principals.User{Username: "gone"}, nil
 }
 
@@ -194,7 +202,9 @@ func TestSessionGivesTheRightsOfTheMoment(t *testing.T) {
 		is.NoErr(err)
 		_, err = f.users.CreateUser(as, principals.User{Username: "kim", Enabled: true}, password)
 		is.NoErr(err)
-		l, err := f.Login(ctx, "acme", "local", "kim", password)
+		l, err := f.Login(ctx, principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "kim", Password: password,
+		})
 		is.NoErr(err)
 		a, err := f.Authenticate(ctx, l.Token, loopback)
 		is.NoErr(err)
@@ -258,7 +268,9 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		old := f.login(t)
 		f.now = f.now.Add(time.Microsecond)
-		is.NoErr(f.users.Unchecked().SetPassword(ctx, "acme", "jo", password))
+		is.NoErr(f.users.Unchecked().SetPassword(ctx, principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: password,
+		}))
 		_, err := f.Authenticate(ctx, old.Token, loopback)
 		refused(t, err)
 		_, err = f.Authenticate(ctx, f.login(t).Token, loopback)
@@ -269,8 +281,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 // slow lets a user in whose password changes before the session begins.
 type slow struct{ f *fixture }
 
-func (s slow) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
-	u, err := s.f.users.Unchecked().Authenticate(ctx, tenant, domain, username, password)
+func (s slow) Authenticate(ctx context.Context, c principals.Credentials) (principals.User, error) {
+	u, err := s.f.users.Unchecked().Authenticate(ctx, c)
 	s.f.now = s.f.now.Add(time.Second)
 	return u, err
 }
@@ -281,10 +293,14 @@ func TestPasswordThatChangesDuringLogin(t *testing.T) {
 		s := sessions.New(sessions.Options{
 			Store: f.spy, Authenticator: slow{f}, Tenants: &f.tenants, Now: func() time.Time { return f.now },
 		})
-		l, err := s.Login(ctx, "acme", "local", "jo", password)
+		l, err := s.Login(ctx, principals.Credentials{
+			Tenant: "acme", Domain: "local", Username: "jo", Password: password,
+		})
 		is.NoErr(err)
 		f.now = f.now.Add(-time.Millisecond) // after the look at the password, before the session's row
-		is.NoErr(f.users.Unchecked().SetPassword(ctx, "acme", "jo", "another password"))
+		is.NoErr(f.users.Unchecked().SetPassword(ctx, principals.Credentials{
+			Tenant: "acme", Username: "jo", Password: "another password",
+		}))
 		_, err = f.Authenticate(ctx, l.Token, loopback)
 		refused(t, err)
 	})
@@ -293,7 +309,9 @@ func TestPasswordThatChangesDuringLogin(t *testing.T) {
 func TestDisabledUserIsRefusedAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx, as := is.New(t), t.Context(), f.as(t)
-		_, err := f.users.Unchecked().AddSuperuser(ctx, "acme", "other", password)
+		_, err := f.users.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: "acme", Username: "other", Password: password,
+		})
 		is.NoErr(err)
 		l := f.login(t)
 		_, key, err := f.CreateToken(as, own, sessions.NewToken{})

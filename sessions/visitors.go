@@ -11,15 +11,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// UseWebhookToken counts a use of a token of the webhooks of an app, whose signature the caller has
-// checked. It returns the same errs.Unauthenticated if it is not there, is of another app, has
-// expired, or may not be used from the address.
-func (u Unchecked) UseWebhookToken(ctx context.Context, tenant, id, app string, from netip.Addr) error {
+// UseToken counts a use of a token whose holder the caller has authenticated, such as one of
+// webhooks by its signature. It returns the same errs.Unauthenticated if it is not there, is of
+// another type or entity, has expired, or may not be used from the address.
+func (u Unchecked) UseToken(ctx context.Context, tenant string, of TokensOf, id string, from netip.Addr) error {
 	if !wellFormed([]string{tenant, id}) {
 		return unauthenticated()
 	}
 	t, _, err := u.s.admit(ctx, tenant, strings.ToLower(id), from, func(t Token) bool {
-		return t.Type == Webhook && t.Entity == (entity.Key{Kind: AppKind, ID: app})
+		return t.Type == of.Type && t.Entity == of.Entity()
 	})
 	if err == nil {
 		u.s.count(tenant, t)

@@ -39,13 +39,14 @@ func TestWebhookToken(t *testing.T) {
 		is.Equal(made.SecretHash, "")
 		view, _ := f.invited(t, sessions.NewToken{})
 		use := func(tenant, id, app string, from netip.Addr) error {
-			return f.Unchecked().UseWebhookToken(ctx, tenant, id, app, from)
+			return f.Unchecked().UseToken(ctx, tenant, hooksOf(app), id, from)
 		}
 		is.NoErr(use("acme", made.ID, "a", loopback))
 		is.NoErr(use("acme", made.ID, "a", loopback))
 		refused(t, use("acme", made.ID, "b", loopback))
 		refused(t, use("evil", made.ID, "a", loopback))
 		refused(t, use("acme", view.ID, "a", loopback))
+		refused(t, f.Unchecked().UseToken(ctx, "acme", viewsOf("a"), made.ID, loopback))
 		refused(t, use("acme", "\x00", "a", loopback))
 		refused(t, use("acme", made.ID, "a", netip.MustParseAddr("192.0.2.1")))
 		for _, credential := range []string{"tct.acme." + made.ID + ".x", "tcv.acme." + made.ID + ".x"} {

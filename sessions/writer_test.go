@@ -147,7 +147,7 @@ func TestGuessesWhileAnotherWrites(t *testing.T) {
 	try := func(network int, password string) error {
 		_, err := f.Login(actor.WithOrigin(t.Context(), actor.Origin{
 			Address: netip.AddrFrom4([4]byte{10, 0, byte(network >> 8), byte(network)}),
-		}), "acme", "local", "jo", password)
+		}), principals.Credentials{Tenant: "acme", Domain: "local", Username: "jo", Password: password})
 		if err != nil {
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		}
@@ -187,7 +187,7 @@ func TestGuessesWhileAnotherWrites(t *testing.T) {
 func TestWhatEndsSessionsThatWait(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context, f *fixture) error{
 		"password": func(ctx context.Context, f *fixture) error {
-			return f.users.SetPassword(ctx, "mia", "", "another password")
+			return f.users.SetPassword(ctx, "mia", principals.PasswordChange{New: "another password"})
 		},
 		"disable": func(ctx context.Context, f *fixture) error {
 			_, err := f.users.UpdateUser(ctx, "mia", func(u *principals.User) error { u.Enabled = false; return nil })
@@ -211,10 +211,14 @@ func TestWhatEndsSessionsThatWait(t *testing.T) {
 			is.NoErr(err)
 			var before, after sessions.Login
 			err = bunx.InTx(f.as(t), f.db, func(ctx context.Context) error {
-				before, err = f.Login(t.Context(), "acme", "local", "mia", password)
+				before, err = f.Login(t.Context(), principals.Credentials{
+					Tenant: "acme", Domain: "local", Username: "mia", Password: password,
+				})
 				is.NoErr(err)
 				is.NoErr(end(ctx, f))
-				after, err = f.Login(t.Context(), "acme", "local", "mia", password) // not committed yet
+				after, err = f.Login(t.Context(), principals.Credentials{
+					Tenant: "acme", Domain: "local", Username: "mia", Password: password,
+				}) // not committed yet
 				is.NoErr(err)
 				is.True(f.admitted(t, before.Token))
 				is.True(f.admitted(t, after.Token))

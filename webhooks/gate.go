@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // A key is a JSON Web Token, signed with the secret of its app by HS256: its header names the
@@ -122,7 +123,8 @@ func (u Unchecked) Admit(ctx context.Context, app, key string, from netip.Addr) 
 	if err != nil || !at.there {
 		return Caller{}, refused(err)
 	}
-	if err := s.o.UseToken(ctx, tenant, found.Key, at.target.App, from); err != nil {
+	tokens := sessions.TokensOf{Type: sessions.Webhook, EntityID: at.target.App}
+	if err := s.o.UseToken(ctx, tenant, tokens, found.Key, from); err != nil {
 		return Caller{}, hide(err)
 	}
 	owner, err := s.o.Owner(ctx, tenant, at.target.Owner)

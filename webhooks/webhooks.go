@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/limits/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limits/tally"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // Invocation is the record of one call of a webhook, or of a server route.
@@ -191,7 +192,7 @@ type Options struct {
 	Target func(ctx context.Context, tenant, id string) (Target, error)
 	// UseToken counts a use of a token of an app. It returns errs.Unauthenticated if there is none,
 	// or it may not be used.
-	UseToken func(ctx context.Context, tenant, id, app string, from netip.Addr) error
+	UseToken func(ctx context.Context, tenant string, of sessions.TokensOf, id string, from netip.Addr) error
 	// Owner returns who a principal is, with the rights of the moment. It returns
 	// errs.Unauthenticated if that is nobody any more.
 	Owner func(ctx context.Context, tenant, principal string) (Owner, error)

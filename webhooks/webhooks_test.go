@@ -23,6 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/store/webhooks"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
@@ -173,9 +174,10 @@ func newFixture(t *testing.T, limits ...webhooks.Limits) *fixture {
 			}
 			return webhooks.Target{App: "a", Owner: "jo", Secret: f.secret, Env: f.env}, nil
 		},
-		UseToken: func(_ context.Context, tenant, id, app string, from netip.Addr) error {
+		UseToken: func(_ context.Context, tenant string, of sessions.TokensOf, id string, from netip.Addr) error {
 			f.lookups = append(f.lookups, "token")
-			if tenant != "acme" || app != "a" || !slices.Contains(f.tokens, id) || from != loopback {
+			if tenant != "acme" || of != (sessions.TokensOf{Type: sessions.Webhook, EntityID: "a"}) ||
+				!slices.Contains(f.tokens, id) || from != loopback {
 				return errs.New(errs.Unauthenticated, "no")
 			}
 			return nil

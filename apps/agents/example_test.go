@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 )
 
@@ -19,7 +20,9 @@ func ExampleService_Update() {
 		panic(err)
 	}
 	manifest := strings.NewReader("agents: {digest: {instructions: Sum up the day., cron: '0 18 * * *'}}")
-	if _, err := app.Apps.PutFile(ctx, shop.ID, "informer.yaml", "application/yaml", manifest); err != nil {
+	if _, err := app.Apps.PutFile(ctx, shop.ID, entity.File{
+		Path: "informer.yaml", ContentType: "application/yaml",
+	}, manifest); err != nil {
 		panic(err)
 	}
 	if _, err := app.Apps.Deploy(ctx, shop.ID, apps.PublishOptions{}); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/agents"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
@@ -196,7 +197,9 @@ func deployed(t *testing.T, ctx context.Context, app *tenantcontent.App) apps.Sh
 		files[name] = text
 	}
 	for name, text := range files {
-		_, err := app.Apps.PutFile(ctx, shop.ID, name, "text/plain", strings.NewReader(text))
+		_, err := app.Apps.PutFile(ctx, shop.ID, entity.File{
+			Path: name, ContentType: "text/plain",
+		}, strings.NewReader(text))
 		is.NoErr(err)
 	}
 	_, err = app.Apps.Deploy(ctx, shop.ID, apps.PublishOptions{})
@@ -253,7 +256,9 @@ func TestSlowToolsLeavePlaces(t *testing.T) {
 	other, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Other"})
 	is.NoErr(err)
 	_, err = app.Apps.PutFile(
-		ctx, other.ID, "webhooks/a.js", "text/plain", strings.NewReader("export const GET = () => 1"),
+		ctx, other.ID, entity.File{
+			Path: "webhooks/a.js", ContentType: "text/plain",
+		}, strings.NewReader("export const GET = () => 1"),
 	)
 	is.NoErr(err)
 	_, err = app.Apps.Deploy(ctx, other.ID, apps.PublishOptions{}) // compiles in one of the tenant's two places

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
@@ -185,7 +186,7 @@ type Users interface {
 // Inbox shows notifications to users.
 type Inbox interface {
 	// Deliver adds a notification by an app to those of some users, in the transaction in ctx.
-	Deliver(ctx context.Context, tenant string, app entity.Key, users []string, title, body string, path *string) error
+	Deliver(ctx context.Context, tenant string, users []string, n comments.Notification) error
 }
 
 // Apps is what this package needs of apps.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
-	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/store/messages"
@@ -53,14 +53,12 @@ func (f *fixture) CanonicalName(_ context.Context, name string) (string, error) 
 	return name, nil
 }
 
-func (f *fixture) Deliver(
-	_ context.Context, tenant string, app entity.Key, users []string, title, body string, path *string,
-) error {
+func (f *fixture) Deliver(_ context.Context, tenant string, users []string, n comments.Notification) error {
 	to := ""
-	if path != nil {
-		to = *path
+	if n.Path != nil {
+		to = *n.Path
 	}
-	f.shown = append(f.shown, fmt.Sprint(tenant, " ", app, " ", users, " ", title, " ", body, " ", to))
+	f.shown = append(f.shown, fmt.Sprint(tenant, " ", n.Entity, " ", users, " ", n.Title, " ", n.Body, " ", to))
 	return f.full
 }
 

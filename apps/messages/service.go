@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
@@ -146,7 +147,9 @@ func (s *Service) Notify(ctx context.Context, app string, usernames []string, n 
 		all[i].State, all[i].Attempts, all[i].EndedAt = Delivered, 1, &all[i].CreatedAt
 	}
 	return all, s.send(ctx, a.Tenant, app, all, func(ctx context.Context) error {
-		return s.o.Inbox.Deliver(ctx, a.Tenant, entity.Key{Kind: kindApp, ID: app}, users, n.Title, n.Body, m.Path)
+		return s.o.Inbox.Deliver(ctx, a.Tenant, users, comments.Notification{
+			Title: n.Title, Body: n.Body, Entity: entity.Key{Kind: kindApp, ID: app}, Path: m.Path,
+		})
 	})
 }
 

@@ -100,7 +100,9 @@ func export(ctx context.Context, app *tenantcontent.App, file, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	if _, err := app.Bundles.CreateEntry(ctx, b.ID, string(kitchen.Kind), "pizza", nil); err != nil {
+	if _, err := app.Bundles.CreateEntry(ctx, b.ID, bundles.Entry{
+		Type: string(kitchen.Kind), EntityID: "pizza",
+	}); err != nil {
 		return err
 	}
 	e, err := app.Bundles.Export(ctx, b.Slug)
@@ -113,7 +115,7 @@ func export(ctx context.Context, app *tenantcontent.App, file, out io.Writer) er
 
 // comment comments on a recipe, and deletes the comments as a host does that deletes a recipe.
 func comment(ctx context.Context, app *tenantcontent.App, out io.Writer) error {
-	c, err := app.Comments.Create(ctx, kitchen.Kind, "pizza", "More salt?")
+	c, err := app.Comments.Create(ctx, entity.Key{Kind: kitchen.Kind, ID: "pizza"}, "More salt?")
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func comment(ctx context.Context, app *tenantcontent.App, out io.Writer) error {
 	if err := app.Deleted(ctx, "south", c.Entity); err != nil {
 		return err
 	}
-	page, err := app.Comments.List(ctx, kitchen.Kind, "pizza", paging.Query{Limit: 10})
+	page, err := app.Comments.List(ctx, entity.Key{Kind: kitchen.Kind, ID: "pizza"}, paging.Query{Limit: 10})
 	if err != nil {
 		return err
 	}

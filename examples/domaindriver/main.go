@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/examples/domaindriver/staffcsv"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -78,12 +79,16 @@ func run(ctx context.Context, folder string, out io.Writer) error {
 	}
 
 	// A person on the list can log in, and becomes a user.
-	login, err := app.Sessions.Login(ctx, "north", staff.ID, "jo", "jo's secret")
+	login, err := app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: "north", Domain: staff.ID, Username: "jo", Password: "jo's secret",
+	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, login.User.Username, "is of the domain", login.User.Domain)
-	_, err = app.Sessions.Login(ctx, "north", staff.ID, "jo", "a guess")
+	_, err = app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: "north", Domain: staff.ID, Username: "jo", Password: "a guess",
+	})
 	fmt.Fprintln(out, err)
 
 	// A scan brings the others, and the groups as teams.

@@ -214,7 +214,7 @@ func (h *host) serve(ctx context.Context) error {
 		"index.html":      "<!doctype html><h1>Sales</h1>",
 		"server/total.js": "export const GET = ({request}) => ({user: request.user.username, total: 12})",
 	} {
-		if _, err := h.app.Apps.PutFile(ctx, sales.ID, path, "", strings.NewReader(text)); err != nil {
+		if _, err := h.app.Apps.PutFile(ctx, sales.ID, entity.File{Path: path}, strings.NewReader(text)); err != nil {
 			return err
 		}
 	}

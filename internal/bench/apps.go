@@ -128,7 +128,9 @@ func (w *world) newApps(ctx context.Context, tenant string, owned, shared, invis
 	if err != nil {
 		return "", err
 	}
-	l, err := w.app.Sessions.Login(ctx, tenant, "local", "member", password)
+	l, err := w.app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: tenant, Domain: "local", Username: "member", Password: password,
+	})
 	return l.Token, err
 }
 

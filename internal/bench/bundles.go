@@ -100,7 +100,7 @@ func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.app.Bundles.CreateEntry(w.admin, b.ID, "report", report.ID, nil)
+	_, err = w.app.Bundles.CreateEntry(w.admin, b.ID, bundles.Entry{Type: "report", EntityID: report.ID})
 	return func() error {
 		if err := w.app.Bundles.Delete(w.admin, b.ID); err != nil {
 			return err

@@ -371,7 +371,9 @@ func addMembers(
 		if _, err := app.Principals.CreateUser(admin, u, password); err != nil {
 			return nil, err
 		}
-		login, err := app.Sessions.Login(ctx, tenant, "local", name, password)
+		login, err := app.Sessions.Login(ctx, principals.Credentials{
+			Tenant: tenant, Domain: "local", Username: name, Password: password,
+		})
 		if err != nil {
 			return nil, err
 		}

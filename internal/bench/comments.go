@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -54,7 +55,7 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	first, err := w.app.Comments.Create(w.admin, "team", team.ID, "A long discussion")
+	first, err := w.app.Comments.Create(w.admin, entity.Key{Kind: "team", ID: team.ID}, "A long discussion")
 	if err != nil {
 		return "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/entity"
 )
 
 // The app whose draft is measured.
@@ -55,7 +56,9 @@ func (w *world) newBig() (*big, error) {
 		content := make([]byte, bigFile)
 		_, _ = random.Read(content)
 		path := fmt.Sprintf("assets/%02d/chunk-%04d.js", i%40, i)
-		if _, err := w.app.Apps.PutFile(w.admin, app.ID, path, "", bytes.NewReader(content)); err != nil {
+		if _, err := w.app.Apps.PutFile(w.admin, app.ID, entity.File{
+			Path: path,
+		}, bytes.NewReader(content)); err != nil {
 			return nil, err
 		}
 		name := filepath.Join(folder, filepath.FromSlash(path))
@@ -138,8 +141,9 @@ func commitBig(ctx context.Context, w *world) (result, error) {
 		round++
 		for i := 0; i < bigEdits && err == nil; i++ {
 			_, err = w.app.Apps.PutFile(
-				w.admin, d.ID, fmt.Sprintf("assets/%02d/chunk-%04d.js", i%40, i), "",
-				bytes.NewReader(fmt.Appendf(nil, "round %d of %d", round, i)),
+				w.admin, d.ID, entity.File{
+					Path: fmt.Sprintf("assets/%02d/chunk-%04d.js", i%40, i),
+				}, bytes.NewReader(fmt.Appendf(nil, "round %d of %d", round, i)),
 			)
 		}
 		if err == nil {

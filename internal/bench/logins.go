@@ -32,7 +32,9 @@ func loginCost(ctx context.Context, w *world) (result, error) {
 // login times one login.
 func (w *world) login(ctx context.Context, tenant, domain, username, password string) (float64, error) {
 	begin := time.Now()
-	_, err := w.app.Sessions.Login(ctx, tenant, domain, username, password)
+	_, err := w.app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: tenant, Domain: domain, Username: username, Password: password,
+	})
 	return time.Since(begin).Seconds(), err
 }
 

@@ -33,6 +33,7 @@ import (
 	colorstore "github.com/tenantcontent/tenantcontent/internal/store/colors"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -439,7 +440,9 @@ func (n *neighbours) populate(
 		); err != nil {
 			return err
 		}
-		login, err := app.Sessions.Login(ctx, tenant, "local", "admin", password)
+		login, err := app.Sessions.Login(ctx, principals.Credentials{
+			Tenant: tenant, Domain: "local", Username: "admin", Password: password,
+		})
 		if err != nil {
 			return err
 		}
@@ -509,7 +512,9 @@ func (n *neighbours) archiveOf(
 	if kind == content.Library {
 		for i := range 100 {
 			if _, err := app.Content.PutFile(
-				admin, e.ID, fmt.Sprintf("f/%d.bin", i), "", bytes.NewReader(upload()[i<<16:(i+1)<<16]),
+				admin, e.ID, entity.File{
+					Path: fmt.Sprintf("f/%d.bin", i),
+				}, bytes.NewReader(upload()[i<<16:(i+1)<<16]),
 			); err != nil {
 				return nil, err
 			}
@@ -519,7 +524,7 @@ func (n *neighbours) archiveOf(
 	if err != nil {
 		return nil, err
 	}
-	if _, err := app.Bundles.CreateEntry(admin, b.ID, string(kind), e.ID, nil); err != nil {
+	if _, err := app.Bundles.CreateEntry(admin, b.ID, bundles.Entry{Type: string(kind), EntityID: e.ID}); err != nil {
 		return nil, err
 	}
 	out, err := app.Bundles.Export(admin, b.ID)

@@ -139,7 +139,9 @@ func (w *world) designer() (string, error) {
 	if _, err := w.app.Principals.PutMember(w.admin, team.ID, "peer", actor.Designer); err != nil {
 		return "", err
 	}
-	login, err := w.app.Sessions.Login(w.admin, "default", "local", "peer", password)
+	login, err := w.app.Sessions.Login(w.admin, principals.Credentials{
+		Tenant: "default", Domain: "local", Username: "peer", Password: password,
+	})
 	return login.Token, err
 }
 

@@ -32,7 +32,9 @@ func (w *world) newCrowd(ctx context.Context) (token string, admin context.Conte
 			return "", nil, err
 		}
 	}
-	l, err := w.app.Sessions.Login(ctx, crowd, "local", "admin", password)
+	l, err := w.app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: crowd, Domain: "local", Username: "admin", Password: password,
+	})
 	return l.Token, actor.With(ctx, actor.Actor{Tenant: crowd, User: "admin", Superuser: true}), err
 }
 

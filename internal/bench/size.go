@@ -122,7 +122,9 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 	}
 	tokens := map[string]string{}
 	for tenant := range sizeTenants {
-		login, err := w.app.Sessions.Login(ctx, tenant, "local", "admin", password)
+		login, err := w.app.Sessions.Login(ctx, principals.Credentials{
+			Tenant: tenant, Domain: "local", Username: "admin", Password: password,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func bundleRows(ctx context.Context, w *world) (all []result, err error) {
 			return err
 		}},
 		{"entry of a bundle of 10,000 is added and deleted", func(bundle, _ string) error {
-			e, err := w.app.Bundles.CreateEntry(w.admin, bundle, "user", "admin", nil)
+			e, err := w.app.Bundles.CreateEntry(w.admin, bundle, bundles.Entry{Type: "user", EntityID: "admin"})
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 )
 
 // sizeDelete is a delete in a tenant of the group size: make makes what it deletes.
@@ -21,7 +22,7 @@ type sizeDelete struct {
 // sizeDeletes may take three times as long in the big tenant as in the small one.
 var sizeDeletes = []sizeDelete{
 	{"delete of a comment", func(w *world, as context.Context) (func() error, error) {
-		c, err := w.app.Comments.Create(as, "team", sizeTeam, "said")
+		c, err := w.app.Comments.Create(as, entity.Key{Kind: "team", ID: sizeTeam}, "said")
 		return func() error { return w.app.Comments.Delete(as, c.ID) }, err
 	}},
 	{"delete of a report with a comment", func(w *world, as context.Context) (func() error, error) {
@@ -29,7 +30,7 @@ var sizeDeletes = []sizeDelete{
 			as, content.Entity{Kind: "report", Name: "to be deleted", Data: json.RawMessage("{}")},
 		)
 		if err == nil {
-			_, err = w.app.Comments.Create(as, "report", r.ID, "said")
+			_, err = w.app.Comments.Create(as, entity.Key{Kind: "report", ID: r.ID}, "said")
 		}
 		return func() error { return w.app.Content.Delete(as, "report", r.ID) }, err
 	}},

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -68,7 +69,9 @@ func deployHooks(
 		return "", "", err
 	}
 	for name, content := range files {
-		if _, err := app.Apps.PutFile(admin, v.ID, name, "text/javascript", strings.NewReader(content)); err != nil {
+		if _, err := app.Apps.PutFile(admin, v.ID, entity.File{
+			Path: name, ContentType: "text/javascript",
+		}, strings.NewReader(content)); err != nil {
 			return "", "", err
 		}
 	}

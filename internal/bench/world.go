@@ -22,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/pgtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -79,7 +80,9 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	if err := w.populate(ctx); err != nil {
 		return nil, err
 	}
-	login, err := w.app.Sessions.Login(ctx, "default", "local", "admin", password)
+	login, err := w.app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: "default", Domain: "local", Username: "admin", Password: password,
+	})
 	if err != nil {
 		return nil, err
 	}

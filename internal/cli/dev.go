@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 type devCommand struct {
@@ -147,7 +148,9 @@ func (d *dev) login(ctx context.Context, data string) error {
 	if _, _, err := d.app.FirstStart(ctx, string(password)); err != nil {
 		return err
 	}
-	l, err := d.app.Sessions.Login(ctx, "default", "local", "admin", string(password))
+	l, err := d.app.Sessions.Login(ctx, principals.Credentials{
+		Tenant: "default", Domain: "local", Username: "admin", Password: string(password),
+	})
 	d.client.Token = l.Token
 	return err
 }

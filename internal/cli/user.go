@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 type userAddCommand struct {
@@ -14,7 +15,9 @@ func (u *userAddCommand) Run(ctx context.Context, t terminal) error {
 	return u.run(ctx, t, "Added the superuser %s to the tenant %s.", func(
 		app *tenantcontent.App, password string,
 	) error {
-		_, err := app.Principals.Unchecked().AddSuperuser(ctx, u.Tenant, u.Username, password)
+		_, err := app.Principals.Unchecked().AddSuperuser(ctx, principals.Credentials{
+			Tenant: u.Tenant, Username: u.Username, Password: password,
+		})
 		return err
 	})
 }
@@ -27,7 +30,9 @@ func (u *userPasswdCommand) Run(ctx context.Context, t terminal) error {
 	return u.run(ctx, t, "Set the password of %s in the tenant %s.", func(
 		app *tenantcontent.App, password string,
 	) error {
-		return app.Principals.Unchecked().SetPassword(ctx, u.Tenant, u.Username, password)
+		return app.Principals.Unchecked().SetPassword(ctx, principals.Credentials{
+			Tenant: u.Tenant, Username: u.Username, Password: password,
+		})
 	})
 }
 

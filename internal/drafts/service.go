@@ -105,7 +105,7 @@ func (s Service[T]) OpenFile(ctx context.Context, id, path string) (libraries.Fi
 // for a path that differs from another one in case alone, or that is a folder, and for a draft that
 // somebody else edits; errs.TooLarge; content's own, as it is.
 func (s Service[T]) PutFile(
-	ctx context.Context, id, path, contentType string, content io.Reader,
+	ctx context.Context, id string, file entity.File, content io.Reader,
 ) (libraries.File, error) {
 	r := s.rules
 	e, lock, err := r.written(ctx, id)
@@ -115,9 +115,9 @@ func (s Service[T]) PutFile(
 	f := r.fields(&e)
 	content = &limited{content, r.o.MaxFile, r.o.MaxFile, r.n.Article}
 	if r.n.Content != nil {
-		content = r.n.Content(ctx, e, path, content)
+		content = r.n.Content(ctx, e, file.Path, content)
 	}
-	return r.o.Files.Put(ctx, *f.Tenant, *f.LibraryID, path, contentType, content, lock)
+	return r.o.Files.Put(ctx, *f.Tenant, *f.LibraryID, file.Path, file.ContentType, content, lock)
 }
 
 // limited is a reader that fails with errs.TooLarge after most bytes.

@@ -466,10 +466,14 @@ func TestLastSuperuserStaysEnabled(t *testing.T) {
 		is.Equal(r.Users, counts{Disabled: 2, Unchanged: 1})
 		is.Equal(r.Warnings, []string{"b is the last enabled superuser and stays enabled."})
 		is.True(f.get(t, "b").Enabled)
-		_, err := f.Unchecked().AddSuperuser(t.Context(), "evil", "root", password) // another tenant's does not count
+		_, err := f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "evil", Username: "root", Password: password,
+		}) // another tenant's does not count
 		is.NoErr(err)
 		is.Equal(f.forced(t, snapshot{}).Users, counts{Unchanged: 3})
-		_, err = f.Unchecked().AddSuperuser(t.Context(), "acme", "root", password)
+		_, err = f.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: "root", Password: password,
+		})
 		is.NoErr(err)
 		is.Equal(f.forced(t, snapshot{}).Users, counts{Disabled: 1, Unchanged: 2})
 		is.True(!f.get(t, "b").Enabled)
@@ -806,7 +810,7 @@ func (f knownDomains) CheckKnown(ctx context.Context, tenant, id string) error {
 func (knownDomains) CheckUsable(context.Context, string, string) error { return nil }
 
 // CheckUser implements principals.Domains.
-func (knownDomains) CheckUser(context.Context, string, string, string, string) error { return nil }
+func (knownDomains) CheckUser(context.Context, string, principals.Move) error { return nil }
 
 // CheckEmail implements principals.Domains.
 func (knownDomains) CheckEmail(context.Context, string, string) error { return nil }

@@ -116,7 +116,9 @@ func BenchmarkRemoveDomain(b *testing.B) {
 			for b.Loop() {
 				store := bunstore.New(open(b))
 				s := principals.New(principals.Options{Store: store, Content: entity.NewRegistry(), Cost: cheap})
-				_, err := s.Unchecked().AddSuperuser(b.Context(), "acme", "root", password)
+				_, err := s.Unchecked().AddSuperuser(b.Context(), principals.Credentials{
+					Tenant: "acme", Username: "root", Password: password,
+				})
 				if err == nil {
 					err = scanned(syncOf(store, s), snap)
 				}

@@ -355,7 +355,9 @@ func TestLogin(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		anna := f.add(t, "anna", `, "displayName": "Anna"`)
 		for range 2 {
-			u, err := f.people.Unchecked().Admit(ctx, "acme", "corp", "OIDC", principals.Identity{
+			u, err := f.people.Unchecked().Admit(ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{
 				ID:          "sub-1",
 				Username:    "anna",
 				DisplayName: "A. B.",
@@ -367,32 +369,41 @@ func TestLogin(t *testing.T) {
 			is.Equal(u.Email, nil)
 		}
 		u, err := f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna.b"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-1", Username: "anna.b"},
 		)
 		is.NoErr(err)
 		is.Equal(u.Username, "anna") // the provider of SCIM sets the name
 		_, err = f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-2", Username: "anna"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-2", Username: "anna"},
 		)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated) // another user
 		_, err = f.patch(t, anna.ID, `{"op": "replace", "path": "userName", "value": "anne"}`)
 		is.NoErr(err)
 		u, err = f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anna"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-1", Username: "anna"},
 		)
 		is.NoErr(err)
 		is.Equal(u.Username, "anne")
 		is.NoErr(f.DeleteUser(ctx, corp, anna.ID, nil))
 		_, err = f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC", principals.Identity{ID: "sub-1", Username: "anne"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-1", Username: "anne"},
 		)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 
 		// A user that is older than SCIM is found, and belongs to the provider from its first
 		// change on.
 		_, err = f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC",
-			principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
 		)
 		is.NoErr(err)
 		page, err := f.Users(ctx, corp, scim.Query{Filter: `userName eq "carl"`, Count: 1}, true)
@@ -405,8 +416,9 @@ func TestLogin(t *testing.T) {
 		_, err = f.patch(t, page.Items[0].ID, `{"op": "replace", "path": "displayName", "value": "Karl"}`)
 		is.NoErr(err)
 		u, err = f.people.Unchecked().Admit(
-			ctx, "acme", "corp", "OIDC",
-			principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
+			ctx, "acme", principals.Source{
+				Domain: "corp", Driver: "OIDC",
+			}, principals.Identity{ID: "sub-3", Username: "carl", DisplayName: "Carl"},
 		)
 		is.NoErr(err)
 		is.Equal(*u.DisplayName, "Karl")

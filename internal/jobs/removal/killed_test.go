@@ -140,7 +140,7 @@ func (w *world) there(t *testing.T, n int) bool {
 		is.NoErr(err)
 		unread, err := w.comments.Unread(ctx, "acme", user(n/3))
 		is.NoErr(err)
-		uploads, err := w.uploads.Page(ctx, "acme", []string{user(n / 3)}, q)
+		uploads, err := w.uploads.List(ctx, "acme", []string{user(n / 3)}, q)
 		is.NoErr(err)
 		seen = []int{
 			found, feed.Total, len(feed.Rows), notifications.Total, len(notifications.Rows), unread,

@@ -22,11 +22,12 @@ func TestUploadsOfDeletedUsersAreGoneAtOnce(t *testing.T) {
 	w.fill(t)
 	var ids []string
 	for range 300 {
-		f, err := w.uploads.Create(t.Context(), "acme", files.Draft{Username: "u00", Filename: "f"},
-			func(to io.Writer) error {
-				_, err := io.WriteString(to, "x")
-				return err
-			})
+		f, err := w.uploads.Create(t.Context(), "acme", files.Draft{
+			Username: "u00", Filename: "f",
+		}, func(to io.Writer) error {
+			_, err := io.WriteString(to, "x")
+			return err
+		})
 		is.NoErr(err)
 		ids = append(ids, f.ID)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -37,7 +38,7 @@ func TestRemovedWhileMaking(t *testing.T) {
 					_, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Late"})
 					return err
 				}, remove, func(ctx context.Context) error {
-					_, err := w.app.Comments.Create(ctx, "report", topic, "later")
+					_, err := w.app.Comments.Create(ctx, entity.Key{Kind: "report", ID: topic}, "later")
 					return err
 				}))
 				_, err := w.app.Principals.User(root(t), "jo")
@@ -88,7 +89,9 @@ func TestEntryOfRenamed(t *testing.T) {
 		)
 		called := func(ctx context.Context, name string) error {
 			_, err := w.app.Principals.Unchecked().Admit(
-				ctx, "acme", domain, "OIDC", principals.Identity{ID: "1", Username: name},
+				ctx, "acme", principals.Source{
+					Domain: domain, Driver: "OIDC",
+				}, principals.Identity{ID: "1", Username: name},
 			)
 			return err
 		}
@@ -98,7 +101,7 @@ func TestEntryOfRenamed(t *testing.T) {
 		w.admin.must(t, "POST", "/api/bundles", `{"name":"Second"}`)
 		add := func(bundle, name string) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := w.app.Bundles.CreateEntry(ctx, bundle, "user", name, nil)
+				_, err := w.app.Bundles.CreateEntry(ctx, bundle, bundles.Entry{Type: "user", EntityID: name})
 				return err
 			}
 		}
@@ -202,7 +205,7 @@ func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func()
 	is.NoErr(err)
 	b, err := w.app.Bundles.Create(evil, bundles.Bundle{Name: "People"})
 	is.NoErr(err)
-	e, err := w.app.Bundles.CreateEntry(evil, b.ID, "user", "jo", nil)
+	e, err := w.app.Bundles.CreateEntry(evil, b.ID, bundles.Entry{Type: "user", EntityID: "jo"})
 	is.NoErr(err)
 	deploy = func() error {
 		_, err := w.app.Bundles.Deploy(evil, b.ID, []string{"acme"}, bundles.ImportOptions{})

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -20,7 +21,7 @@ func TestCommentMeetsDelete(t *testing.T) {
 		w := serve(t, db, tenantcontent.NewSecretKey(), nil)
 		var id string
 		comment := func(ctx context.Context) error {
-			_, err := w.app.Comments.Create(ctx, "report", id, "hello")
+			_, err := w.app.Comments.Create(ctx, entity.Key{Kind: "report", ID: id}, "hello")
 			return err
 		}
 		remove := func(ctx context.Context) error { return w.app.Content.Delete(ctx, "report", id) }

@@ -28,7 +28,9 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	domain := w.admin.domain(t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"})
 	for _, name := range []string{"jo", "mia"} {
 		_, err := w.app.Principals.Unchecked().Admit(
-			t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+			t.Context(), "acme", principals.Source{
+				Domain: domain, Driver: "OIDC",
+			}, principals.Identity{ID: name, Username: name},
 		)
 		is.NoErr(err)
 	}
@@ -134,7 +136,9 @@ func TestHashedOutsideTransactions(t *testing.T) {
 	for range 8 {
 		go func() {
 			for ctx.Err() == nil {
-				_, _ = w.app.Sessions.Login(ctx, "acme", "local", "admin", password)
+				_, _ = w.app.Sessions.Login(ctx, principals.Credentials{
+					Tenant: "acme", Domain: "local", Username: "admin", Password: password,
+				})
 			}
 		}()
 	}

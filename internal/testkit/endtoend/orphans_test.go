@@ -16,7 +16,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -56,7 +58,9 @@ func TestNoOrphans(t *testing.T) {
 			},
 			func(domain, name string) error {
 				_, err := w.app.Principals.Unchecked().Admit(
-					t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name + "new"},
+					t.Context(), "acme", principals.Source{
+						Domain: domain, Driver: "OIDC",
+					}, principals.Identity{ID: name, Username: name + "new"},
 				)
 				return err
 			},
@@ -70,7 +74,9 @@ func TestNoOrphans(t *testing.T) {
 		} {
 			name, domain := fmt.Sprint("jo", n), w.admin.domain(t, fmt.Sprint("Work ", n), "OIDC", config)
 			_, err := w.app.Principals.Unchecked().Admit(
-				t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+				t.Context(), "acme", principals.Source{
+					Domain: domain, Driver: "OIDC",
+				}, principals.Identity{ID: name, Username: name},
 			)
 			is.NoErr(err)
 			stop := w.busy(t, name, topic)
@@ -82,7 +88,9 @@ func TestNoOrphans(t *testing.T) {
 			_, err = w.app.Domains.Get(root(t), domain)
 			if errs.CodeOf(err) == errs.NotFound { // a login that was accepted is too late
 				_, err = w.app.Principals.Unchecked().Admit(
-					t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name},
+					t.Context(), "acme", principals.Source{
+						Domain: domain, Driver: "OIDC",
+					}, principals.Identity{ID: name, Username: name},
 				)
 				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			}
@@ -110,10 +118,16 @@ func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 			_, err := w.app.Content.Create(ctx, content.Entity{Kind: "query", Name: "x"})
 			return err
 		},
-		func() error { _, err := w.app.Comments.Create(ctx, "report", topic, "x"); return err },
-		func() error { _, err := w.app.Uploads.Create(ctx, "a", "", strings.NewReader("a")); return err },
 		func() error {
-			_, err := w.app.Downloads.Create(ctx, "a", "", func(to io.Writer) error {
+			_, err := w.app.Comments.Create(ctx, entity.Key{Kind: "report", ID: topic}, "x")
+			return err
+		},
+		func() error {
+			_, err := w.app.Uploads.Create(ctx, files.Draft{Filename: "a"}, strings.NewReader("a"))
+			return err
+		},
+		func() error {
+			_, err := w.app.Downloads.Create(ctx, files.Draft{Filename: "a"}, func(to io.Writer) error {
 				_, err := to.Write([]byte("a"))
 				return err
 			})

@@ -3,6 +3,8 @@ package endtoend_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/matryer/is"
@@ -11,13 +13,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/exampletest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // TestPermissionsAreTheCallers: every noun says of an id what the caller may do with it, to its
@@ -130,11 +135,81 @@ func TestAllIsEveryPage(t *testing.T) {
 		second(paging.Collect(app.Colors.All(t.Context()))),
 		second(paging.Collect(app.Apps.All(t.Context()))),
 		second(paging.Collect(app.Assistants.All(t.Context()))),
+		second(paging.Collect(app.Principals.AllUsers(t.Context()))),
+		second(paging.Collect(app.Principals.AllTeams(t.Context()))),
+		second(paging.Collect(app.Comments.All(t.Context(), entity.Key{Kind: "team", ID: "x"}))),
+		second(paging.Collect(app.Downloads.All(t.Context()))),
 	} {
 		if err == nil || errors.Is(err, context.Canceled) {
 			t.Errorf("list %d without an actor: %v", i, err)
 		}
 	}
+}
+
+// TestAllIsTheTenants: All of users, teams, comments and downloads has the rows of all pages, of the
+// caller's tenant and, of downloads, of the caller.
+func TestAllIsTheTenants(t *testing.T) {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	is := is.New(t)
+	_, err := app.AddTenant(ctx, tenants.Tenant{ID: "evil"}, "a long password")
+	is.NoErr(err)
+	const n = paging.MaxLimit + 1
+	evil := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "admin", Superuser: true})
+	jo := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
+	var on entity.Key
+	for ctx, n := range map[context.Context]int{ctx: n, evil: 1} {
+		is.NoErr(app.InTx(ctx, func(ctx context.Context) error {
+			for i := range n {
+				name := fmt.Sprint("u", i)
+				_, err := app.Principals.CreateUser(ctx, principals.User{Username: name, Domain: domains.Local}, "")
+				is.NoErr(err)
+				team, err := app.Principals.CreateTeam(ctx, principals.Team{Name: name})
+				is.NoErr(err)
+				if a, err := actor.From(ctx); err == nil && a.Tenant == "acme" && i == 0 {
+					on = entity.Key{Kind: principals.KindTeam, ID: team.ID}
+				}
+				_, err = app.Downloads.Create(ctx, files.Draft{Filename: name}, func(io.Writer) error { return nil })
+				is.NoErr(err)
+			}
+			return nil
+		}))
+	}
+	is.NoErr(app.InTx(ctx, func(ctx context.Context) error {
+		for range n {
+			_, err := app.Comments.Create(ctx, on, "hello")
+			is.NoErr(err)
+		}
+		return nil
+	}))
+	for ctx, n := range map[context.Context]int{ctx: n, evil: 1} {
+		users, err := paging.Collect(app.Principals.AllUsers(ctx))
+		is.NoErr(err)
+		is.Equal(distinct(users, func(u principals.User) string { return u.Username }), n+1) // and admin
+		teams, err := paging.Collect(app.Principals.AllTeams(ctx))
+		is.NoErr(err)
+		is.Equal(distinct(teams, func(t principals.Team) string { return t.ID }), n)
+		downloads, err := paging.Collect(app.Downloads.All(ctx))
+		is.NoErr(err)
+		is.Equal(distinct(downloads, func(f files.File) string { return f.ID }), n)
+	}
+	said, err := paging.Collect(app.Comments.All(ctx, on))
+	is.NoErr(err)
+	is.Equal(distinct(said, func(c comments.Comment) string { return c.ID }), n)
+	_, err = paging.Collect(app.Comments.All(evil, on))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	others, err := paging.Collect(app.Downloads.All(jo))
+	is.NoErr(err)
+	is.Equal(len(others), 0)
+}
+
+// distinct returns the number of rows, which have different ids.
+func distinct[T any](rows []T, id func(T) string) int {
+	ids := map[string]bool{}
+	for _, r := range rows {
+		ids[id(r)] = true
+	}
+	return len(ids)
 }
 
 func second[T any](_ T, err error) error { return err }

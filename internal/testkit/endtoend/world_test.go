@@ -28,6 +28,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
 	"github.com/tenantcontent/tenantcontent/javascript"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // password is the password of admin, the superuser of each tenant.
@@ -99,7 +100,7 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	t.Cleanup(server.Close)
 	for _, tenant := range []string{"acme", "evil"} {
 		if _, err := w.app.Principals.Unchecked().AddSuperuser(
-			t.Context(), tenant, "admin", password,
+			t.Context(), principals.Credentials{Tenant: tenant, Username: "admin", Password: password},
 		); errs.CodeOf(err) != errs.Conflict {
 			is.NoErr(err)
 		}

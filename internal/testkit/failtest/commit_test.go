@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -34,7 +35,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 	other, err := w.app.Content.Create(ctx, content.Entity{Kind: "library", Name: "M"})
 	is.NoErr(err)
 	put := func(id, path, text string) error {
-		_, err := w.app.Content.PutFile(ctx, id, path, "", strings.NewReader(text))
+		_, err := w.app.Content.PutFile(ctx, id, entity.File{Path: path}, strings.NewReader(text))
 		return err
 	}
 	get := func(id, path string) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 )
@@ -56,7 +57,9 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	is.NoErr(err)
 	entries = append(entries, fmt.Sprintf(`{"type":"library","libraryId":%q}`, library.ID))
 	for _, path := range []string{"a", "b"} {
-		_, err = w.app.Content.PutFile(ctx, library.ID, path, "", strings.NewReader(path+string(noise)))
+		_, err = w.app.Content.PutFile(ctx, library.ID, entity.File{
+			Path: path,
+		}, strings.NewReader(path+string(noise)))
 		is.NoErr(err)
 	}
 	status, archive, err := w.do(ctx, "POST", "/api/_bundle", `{"entries":[`+strings.Join(entries, ",")+`]}`)
@@ -73,9 +76,9 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "New"})
 	is.NoErr(err)
-	_, err = w.app.Content.PutFile(ctx, library.ID, "b", "", strings.NewReader("changed"))
+	_, err = w.app.Content.PutFile(ctx, library.ID, entity.File{Path: "b"}, strings.NewReader("changed"))
 	is.NoErr(err)
-	_, err = w.app.Content.PutFile(ctx, library.ID, "c", "", strings.NewReader("new"))
+	_, err = w.app.Content.PutFile(ctx, library.ID, entity.File{Path: "c"}, strings.NewReader("new"))
 	is.NoErr(err)
 	changed := w.content(t)
 	is.True(changed != archived)

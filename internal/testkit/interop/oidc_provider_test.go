@@ -37,6 +37,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // oidcProvider is panva's oidc-provider, with TLS and a separate certificate authority.
@@ -243,9 +244,13 @@ func TestOIDCProvider(t *testing.T) {
 		SecretKey: tenantcontent.NewSecretKey(), BaseURL: s.url, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	is.NoErr(err)
-	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "a superuser's password")
+	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+		Tenant: "acme", Username: "admin", Password: "a superuser's password",
+	})
 	is.NoErr(err)
-	l, err := s.app.Sessions.Login(t.Context(), "acme", "local", "admin", "a superuser's password")
+	l, err := s.app.Sessions.Login(t.Context(), principals.Credentials{
+		Tenant: "acme", Domain: "local", Username: "admin", Password: "a superuser's password",
+	})
 	is.NoErr(err)
 	p := newOIDCProvider(t, s.url)
 	t.Run("ID tokens", func(t *testing.T) { // the provider ends with each of these

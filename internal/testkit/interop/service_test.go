@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // service is the whole service with an empty database and the tenant acme, whose superuser is
@@ -43,7 +44,9 @@ func newService(t *testing.T) *service {
 	})
 	is.NoErr(err)
 	const password = "a superuser's password"
-	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", password)
+	_, err = s.app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+		Tenant: "acme", Username: "admin", Password: password,
+	})
 	is.NoErr(err)
 	s.token = s.login(t, "local", "admin", password, http.StatusOK).Token
 	return s
