@@ -71,8 +71,8 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 }
 
 // List returns a page of the comments on an entity that reply to none, to any session, as Replies
-// does. on has an id or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as
-// Replies; errs.NotFound.
+// does. on has an id or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and
+// as Replies; errs.NotFound.
 func (s *Service) List(ctx context.Context, on entity.Key, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -100,8 +100,9 @@ func (s *Service) All(ctx context.Context, on entity.Key) iter.Seq2[Comment, err
 
 // Activities returns a page of the activities on an entity to any session, or of all of the tenant
 // for entity.Key{}, newest first. on has an id or a natural id. Errors: errs.Invalid for a kind
-// without an id, or an id without a kind, and for a sort or cursor that does not fit; errs.NotFound. Those on
-// entities that the caller does not see are left out of the page, and count in its total.
+// without an id, or an id without a kind, and for a sort or cursor that does not fit;
+// errs.NotFound. Those on entities that the caller does not see are left out of the page, and count
+// in its total.
 func (s *Service) Activities(ctx context.Context, on entity.Key, q paging.Query) (paging.Page[Activity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {

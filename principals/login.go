@@ -288,7 +288,8 @@ func (s *Service) MoveToLocal(
 }
 
 // SetPassword sets the password of a user of the domain Local, whatever c.Domain is, as a superuser
-// does with Service.SetPassword. The functions also run in the same transaction. Errors: errs.NotFound; errs.Invalid.
+// does with Service.SetPassword. The functions also run in the same transaction. Errors:
+// errs.NotFound; errs.Invalid.
 func (p Unchecked) SetPassword(ctx context.Context, c Credentials, also ...func(context.Context) error) error {
 	return p.s.setPassword(ctx, c.Tenant, c.Username, c.Password, also...)
 }

@@ -166,9 +166,9 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 	return s.addUser(ctx, a.Tenant, u, hash)
 }
 
-// AddSuperuser adds an enabled superuser to the domain Local, whatever c.Domain is. Errors: errs.NotFound for the tenant; errs.Conflict,
-// errs.Invalid as CreateUser. Do not call it inside a transaction, as the password may wait long to
-// be hashed: see NewSuperuser.
+// AddSuperuser adds an enabled superuser to the domain Local, whatever c.Domain is. Errors:
+// errs.NotFound for the tenant; errs.Conflict, errs.Invalid as CreateUser. Do not call it inside a
+// transaction, as the password may wait long to be hashed: see NewSuperuser.
 func (p Unchecked) AddSuperuser(ctx context.Context, c Credentials) (User, error) {
 	add, err := p.NewSuperuser(ctx, c.Username, c.Password)
 	if err != nil {
@@ -331,8 +331,8 @@ type Move struct {
 }
 
 // CheckMove asks the directory of a domain whether it knows a user who is to move there with
-// UpdateUser: the next scan would disable a user whom it does not know. It asks for superusers, and for users of another domain. Do not call it
-// inside a transaction, as a directory may be slow.
+// UpdateUser: the next scan would disable a user whom it does not know. It asks for superusers, and
+// for users of another domain. Do not call it inside a transaction, as a directory may be slow.
 //
 // Errors: errs.NotFound; errs.Invalid for a domain that the tenant does not have; errs.Conflict,
 // with the reason, for a domain where the user could not log in, or whose directory does not know

@@ -146,8 +146,8 @@ func TestAllIsEveryPage(t *testing.T) {
 	}
 }
 
-// TestAllIsTheTenants: All of users, teams, comments and downloads has the rows of all pages, of the
-// caller's tenant and, of downloads, of the caller.
+// TestAllIsTheTenants: All of users, teams, comments and downloads has the rows of all pages, of
+// the caller's tenant and, of downloads, of the caller.
 func TestAllIsTheTenants(t *testing.T) {
 	app, ctx, remove := exampletest.Open()
 	defer remove()

@@ -21,7 +21,6 @@ var silent = map[string]string{
 	"comments.SetAllRead":          "what a user has read is no entity",
 	"comments.SetRead":             "what a user has read is no entity",
 	"principals.MarkFeedViewed":    "what a user has read is no entity",
-	"principals.Rename":            "the hooks, which it calls, announce it",
 	"sessions.EndProviderSessions": "sessions are no entities",
 	"sessions.LogoutStored":        "sessions are no entities",
 }
