@@ -31,15 +31,16 @@ func (l *Loopback) Show(
 	return l.to.show(ctx, tenant, of, row)
 }
 
-// Call implements scripts.API. Errors: errs.Unavailable also before New has connected it.
+// Call implements scripts.API. It unescapes the path once, as net/http does for a request that it
+// has received. Errors: errs.Unavailable also before New has connected it.
 func (l *Loopback) Call(ctx context.Context, call scripts.Request) (scripts.Answer, error) {
 	if l.to == nil {
-		return scripts.Answer{}, errs.New(errs.Unavailable, "fetch: the routes are not served yet.")
+		return scripts.Answer{}, errs.New(errs.Unavailable, "The routes are not served yet.")
 	}
 	at := &url.URL{RawPath: l.to.mount + "/api/" + call.Path, RawQuery: call.Query}
 	var err error
 	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
-		return scripts.Answer{}, errs.New(errs.Invalid, "fetch: the path is not properly escaped")
+		return scripts.Answer{}, errs.Wrap(errs.Invalid, err, "The path is not properly escaped.")
 	}
 	r := (&http.Request{
 		Method:     call.Method,
@@ -54,11 +55,5 @@ func (l *Loopback) Call(ctx context.Context, call scripts.Request) (scripts.Answ
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(call.Body)), int64(len(call.Body))
 	}
 	answer, err := l.to.Engine.Call(r, forApp(call.Who), scripts.MaxFetched)
-	switch errs.CodeOf(err) {
-	case errs.TooLarge:
-		err = errs.New(errs.TooLarge, "fetch: the answer has more than %d MiB.", scripts.MaxFetched>>20)
-	case errs.Unavailable:
-		err = errs.Wrap(errs.Unavailable, err, "fetch: the call failed in the middle of its answer.")
-	}
 	return scripts.Answer{Status: answer.Status, Header: textproto.MIMEHeader(answer.Header), Body: answer.Body}, err
 }

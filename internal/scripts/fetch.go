@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,8 +19,9 @@ import (
 
 // API answers calls of the service's own routes, in this process.
 type API interface {
-	// Call returns the answer to a request. Errors: errs.TooLarge for an answer whose body has more
-	// than MaxFetched bytes; errs.Unavailable for one that ends in the middle.
+	// Call returns the answer to a request. Errors: errs.Invalid for a path that is not properly
+	// escaped; errs.TooLarge for an answer whose body has more than MaxFetched bytes;
+	// errs.Unavailable for one that ends in the middle.
 	Call(ctx context.Context, r Request) (Answer, error)
 }
 
@@ -98,7 +98,7 @@ func (b *Binder) fetch(c Call) jsvm.Function {
 		}
 		answer, err := b.o.API.Call(context.WithValue(ctx, hopsKey{}, hops+1), r)
 		if err != nil {
-			return nil, err
+			return nil, errs.Wrap(errs.CodeOf(err), err, "fetch: %s", errs.MessageOf(err))
 		}
 		out := fetched{Status: answer.Status, Headers: map[string]string{}}
 		for _, name := range fetchedHeaders {
@@ -157,9 +157,6 @@ func fetchRequest(c Call, args json.RawMessage) (Request, error) {
 				"page call that.",
 			method, path,
 		)
-	}
-	if _, err := url.PathUnescape(path); err != nil {
-		return refuse("the path is not properly escaped")
 	}
 	r := Request{Who: c.Who, Method: method, Path: path, Query: query, Header: textproto.MIMEHeader{}}
 	if c.Tool.IdempotencyKey != "" {
