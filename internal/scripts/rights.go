@@ -40,8 +40,8 @@ func (b *Binder) CappedIn(ctx context.Context, app apps.App, viewer actor.Actor)
 	return actor.With(ctx, who), err
 }
 
-// capping returns a function of a script that is called for a viewer, with the rights that the
-// owner of the app has at each call.
+// capping returns a function of a script that acts as a viewer, with the rights that the owner of
+// the app has at each call.
 func (b *Binder) capping(c Call, f jsvm.Function) jsvm.Function {
 	id := c.App.ID
 	if c.App.EditingID != nil { // a draft belongs to the owner of its app

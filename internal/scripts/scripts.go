@@ -101,17 +101,29 @@ func (b *Binder) Bind(c Call, in *handlers.Invocation) (end func()) {
 		}
 	}
 	w := &workspace{of: b.o.Workspaces, tenant: c.App.Tenant, app: c.App.ID, readOnly: c.ReadOnly}
-	in.Functions = map[string]jsvm.Function{
-		"query": w.query, "fetch": b.fetch(c),
-		"dataset": b.o.Datasets.Function(datasets), "markdown": b.markdown, "extractText": b.extractText,
+	in.Functions = b.messages(c)
+	in.Functions["fetch"] = b.fetch(c)
+	in.Functions["dataset"] = b.o.Datasets.Function(datasets)
+	if c.Viewed {
+		for name, f := range in.Functions {
+			in.Functions[name] = b.capping(c, f)
+		}
 	}
-	made := effects{}
+	// These act as nobody: the database is the app's own, and texts need no rights.
+	in.Functions["query"] = w.query
+	in.Functions["markdown"], in.Functions["extractText"] = b.markdown, b.extractText
+	return w.close
+}
+
+// messages returns emit, notify and email for a script.
+func (b *Binder) messages(c Call) map[string]jsvm.Function {
+	all, made := map[string]jsvm.Function{}, effects{}
 	draft := c.App.EditingID != nil
 	for name, f := range b.o.Messages.Functions(c.App.ID) {
 		if draft && c.Send && name != "emit" {
 			f = b.o.Messages.Functions(*c.App.EditingID)[name]
 		}
-		in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		all[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 			call := messages.Call{Depth: c.Tool.Depth, Unsent: draft && !c.Send}
 			if c.Tool.IdempotencyKey != "" {
 				call.Key = made.key(c.Tool.IdempotencyKey, name, args)
@@ -119,17 +131,12 @@ func (b *Binder) Bind(c Call, in *handlers.Invocation) (end func()) {
 			return f(messages.WithCall(ctx, call), args)
 		}
 		if c.ReadOnly {
-			in.Functions[name] = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			all[name] = func(context.Context, json.RawMessage) (json.RawMessage, error) {
 				return nil, errs.New(errs.Forbidden, "%s: this token can only read.", name)
 			}
 		}
 	}
-	if c.Viewed {
-		for name, f := range in.Functions {
-			in.Functions[name] = b.capping(c, f)
-		}
-	}
-	return w.close
+	return all
 }
 
 // effects counts what one call of a tool emits and sends.
