@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
@@ -200,10 +199,7 @@ func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID stri
 		if err != nil || !disabled {
 			return err
 		}
-		if err := s.Unchecked().Disabled(ctx, tenant, u.Username); err != nil {
-			return err
-		}
-		return s.feed.Each(ctx, tenant, entity.ActionUpdate, entity.Key{Kind: KindUser, ID: u.Username})
+		return s.Unchecked().Disabled(ctx, tenant, u.Username)
 	})
 	if errs.CodeOf(err) == errs.NotFound { // the tenant, or the domain
 		return nil
@@ -259,9 +255,6 @@ func (s *Service) admit(
 			u.Enable()
 		}
 	})
-	if err == nil {
-		err = s.feed.Each(ctx, tenant, entity.ActionUpdate, entity.Key{Kind: KindUser, ID: name})
-	}
 	if err != nil {
 		return User{}, err
 	}
@@ -293,9 +286,6 @@ func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, 
 // insertAdmitted creates a user without a password.
 func (s *Service) insertAdmitted(ctx context.Context, tenant, domain string, u DirectoryUser) (User, error) {
 	err := s.store.AddDirectoryUsers(ctx, tenant, domain, []DirectoryUser{u}, s.clock.Stamp())
-	if err == nil {
-		err = s.feed.Each(ctx, tenant, entity.ActionCreate, entity.Key{Kind: KindUser, ID: u.Username})
-	}
 	if err != nil {
 		return User{}, err
 	}

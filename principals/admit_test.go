@@ -12,6 +12,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -534,6 +535,47 @@ func TestAdmitDisables(t *testing.T) {
 		is.True(f.get(t, "jo").Enabled) // the last superuser
 		f.edit(t, "jo", func(u *principals.User) { u.DisplayName = text("Jo") })
 		is.Equal(ended, []string{"jo"})
+	})
+}
+
+// TestAdmitAnnounces: a log-in at a directory announces the user that it makes, renames, changes or
+// disables, and nothing if nothing changes.
+func TestAdmitAnnounces(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		var got []string
+		f.Service = principals.New(principals.Options{
+			Store: f.store, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
+			Feed: entity.NewChanges(entity.ChangesOptions{
+				Keep: func(_ context.Context, c entity.Change) error {
+					got = append(got, fmt.Sprint(c.Action, " ", c.Kind, " ", c.ID))
+					return nil
+				},
+				Now: time.Now,
+			}),
+		})
+		login := func(who identity) []string {
+			got = nil
+			_, err := f.admit(t, who)
+			if who.Disabled {
+				refused(t, err)
+			} else {
+				is.NoErr(err)
+			}
+			return got
+		}
+		jo := identity{ID: "1", Username: "jo"}
+		is.Equal(login(jo), []string{"create user jo"})
+		is.Equal(len(login(jo)), 0)
+		jo.DisplayName = "Jo"
+		is.Equal(login(jo), []string{"update user jo"})
+		jo.Username = "joe"
+		is.Equal(login(jo), []string{"delete user jo", "create user joe"})
+		jo.Username, jo.Email = "jo", "jo@example.com"
+		is.Equal(login(jo), []string{"delete user joe", "create user jo", "update user jo"})
+		jo.Disabled = true
+		is.Equal(login(jo), []string{"update user jo"})
+		is.Equal(len(login(jo)), 0)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
 )
 
@@ -61,3 +62,16 @@ type DomainStore interface {
 // SourceSCIM is the source of the users and teams that a provider of identities keeps by SCIM. A
 // login does not change the name and the profile of such a user.
 const SourceSCIM = "scim"
+
+// announcing is a Store that announces what logins at directories write: the methods of
+// profile.Announced hide those of the Store, which are a level deeper.
+type announcing struct {
+	profile.Announced
+	unannounced
+}
+
+type unannounced struct{ Store }
+
+func announce(s Store, feed *entity.Changes) Store {
+	return announcing{profile.Announce(s, feed), unannounced{s}}
+}

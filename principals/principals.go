@@ -382,7 +382,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content,
+		log: o.Log, refusal: o.Refusal, store: announce(o.Store, o.Feed), blobs: o.Blobs, content: o.Content,
 		hostKinds: o.HostKinds, feed: o.Feed, removals: o.Removals,
 		domains: o.Domains, clock: clock.New(o.Now, o.NewID),
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),

@@ -109,7 +109,7 @@ func (b *Binder) Bind(c Call, in *handlers.Invocation) (end func()) {
 			in.Functions[name] = b.capping(c, f)
 		}
 	}
-	// These act as nobody: the database is the app's own, and texts need no rights.
+	// These need no rights of the viewer: the database is the app's own.
 	in.Functions["query"] = w.query
 	in.Functions["markdown"], in.Functions["extractText"] = b.markdown, b.extractText
 	return w.close

@@ -1,74 +1,109 @@
-// Package announced announces what scans of directories and providers of identities write.
+// Package announced announces the teams and memberships that scans of directories and providers of
+// identities write. Package profile does the same for users.
+//
+// dirsync and scim import it.
 package announced
 
 import (
 	"context"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// Feed announces changes of users, teams and memberships, in the transaction in ctx.
-type Feed struct{ Changes *entity.Changes }
+// MemberKey names a membership: a team and a user in it.
+type MemberKey struct{ TeamID, Username string }
 
-// Profiles is a ProfileStore that announces its writes.
-type Profiles struct {
-	principals.ProfileStore
-	Feed Feed
+// TeamStore is the part of a Store of dirsync and scim that writes teams and memberships.
+type TeamStore interface {
+	// InsertTeam, UpdateTeam and PutMember are those of principals.Store.
+	InsertTeam(ctx context.Context, tenant string, t principals.Team) error
+	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
+	PutMember(ctx context.Context, tenant string, m principals.Membership) error
+	// PutTeams is that of principals.TransferStore. It is called with new teams only.
+	PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error
+	// AddMembers adds memberships; those that exist keep their roles.
+	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
+	// DeleteMembers removes memberships. It ignores those that do not exist.
+	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
 }
 
-// AddDirectoryUsers implements principals.ProfileStore.
-func (p Profiles) AddDirectoryUsers(
-	ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time,
-) error {
-	if err := p.ProfileStore.AddDirectoryUsers(ctx, tenant, domain, all, at); err != nil {
+// Teams is a TeamStore that announces its writes, in the transaction in ctx, which must have one.
+type Teams struct {
+	store TeamStore
+	feed  *entity.Changes
+}
+
+// Announce returns a Teams. feed may be nil.
+func Announce(s TeamStore, feed *entity.Changes) Teams { return Teams{s, feed} }
+
+// InsertTeam implements TeamStore.
+func (a Teams) InsertTeam(ctx context.Context, tenant string, t principals.Team) error {
+	if err := a.store.InsertTeam(ctx, tenant, t); err != nil {
 		return err
 	}
-	names := make([]string, len(all))
-	for i, u := range all {
-		names[i] = u.Username
-	}
-	return p.Feed.users(ctx, tenant, entity.ActionCreate, names)
+	return a.teams(ctx, tenant, entity.ActionCreate, t.ID)
 }
 
-// EditDirectoryUsers implements principals.ProfileStore.
-func (p Profiles) EditDirectoryUsers(
-	ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*principals.DirectoryUser),
-) error {
-	var changed []string
-	err := p.ProfileStore.EditDirectoryUsers(ctx, tenant, usernames, at, func(u *principals.DirectoryUser) {
-		was := *u
-		if edit(u); *u != was {
-			changed = append(changed, was.Username)
-		}
-	})
+// UpdateTeam implements TeamStore.
+func (a Teams) UpdateTeam(
+	ctx context.Context, tenant, id string, edit func(*principals.Team) error,
+) (principals.Team, error) {
+	t, err := a.store.UpdateTeam(ctx, tenant, id, edit)
 	if err != nil {
+		return t, err
+	}
+	return t, a.teams(ctx, tenant, entity.ActionUpdate, id)
+}
+
+// PutTeams implements TeamStore.
+func (a Teams) PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error {
+	if err := a.store.PutTeams(ctx, tenant, all, yield); err != nil {
 		return err
 	}
-	return p.Feed.users(ctx, tenant, entity.ActionUpdate, changed)
-}
-
-func (f Feed) users(ctx context.Context, tenant string, action entity.Action, names []string) error {
-	return f.Changes.Each(ctx, tenant, action, entity.Keys(entity.KindUser, names...)...)
-}
-
-// Team announces a change of a team.
-func (f Feed) Team(ctx context.Context, tenant string, action entity.Action, id string) error {
-	return f.Changes.Each(ctx, tenant, action, entity.Key{Kind: entity.KindTeam, ID: id})
-}
-
-// Member announces a change of a membership.
-func (f Feed) Member(ctx context.Context, tenant string, action entity.Action, team, username string) error {
-	return f.Changes.Each(ctx, tenant, action, entity.Key{Kind: entity.KindMember, ID: team + "/" + username})
-}
-
-// Members announces that there are memberships.
-func (f Feed) Members(ctx context.Context, tenant string, all []principals.Membership) error {
-	for _, m := range all {
-		if err := f.Member(ctx, tenant, entity.ActionUpdate, m.TeamID, m.Username); err != nil {
-			return err
-		}
+	ids := make([]string, len(all))
+	for i, t := range all {
+		ids[i] = t.ID
 	}
-	return nil
+	return a.teams(ctx, tenant, entity.ActionCreate, ids...)
+}
+
+// PutMember implements TeamStore.
+func (a Teams) PutMember(ctx context.Context, tenant string, m principals.Membership) error {
+	if err := a.store.PutMember(ctx, tenant, m); err != nil {
+		return err
+	}
+	return a.members(ctx, tenant, entity.ActionUpdate, a.feed.Part(m.TeamID, m.Username))
+}
+
+// AddMembers implements TeamStore.
+func (a Teams) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
+	if err := a.store.AddMembers(ctx, tenant, all); err != nil {
+		return err
+	}
+	ids := make([]string, len(all))
+	for i, m := range all {
+		ids[i] = a.feed.Part(m.TeamID, m.Username)
+	}
+	return a.members(ctx, tenant, entity.ActionUpdate, ids...)
+}
+
+// DeleteMembers implements TeamStore.
+func (a Teams) DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error {
+	if err := a.store.DeleteMembers(ctx, tenant, all); err != nil {
+		return err
+	}
+	ids := make([]string, len(all))
+	for i, m := range all {
+		ids[i] = a.feed.Part(m.TeamID, m.Username)
+	}
+	return a.members(ctx, tenant, entity.ActionDelete, ids...)
+}
+
+func (a Teams) teams(ctx context.Context, tenant string, action entity.Action, ids ...string) error {
+	return a.feed.Each(ctx, tenant, action, entity.Keys(entity.KindTeam, ids...)...)
+}
+
+func (a Teams) members(ctx context.Context, tenant string, action entity.Action, ids ...string) error {
+	return a.feed.Each(ctx, tenant, action, entity.Keys(entity.KindMember, ids...)...)
 }

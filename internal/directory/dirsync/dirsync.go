@@ -32,6 +32,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -51,13 +52,14 @@ type Snapshot struct {
 }
 
 // MemberKey names a membership: a team and a user in it.
-type MemberKey struct{ TeamID, Username string }
+type MemberKey = announced.MemberKey
 
 // Store reads and writes the users and teams of domains, many at once. Domains are those of the
 // rows: an unknown one has no users and teams. The tests beside its bun-backed store define what
 // every implementation must do.
 type Store interface {
 	principals.ProfileStore
+	announced.TeamStore
 
 	// DomainUsers calls each with every user of a domain, ordered by username. each must not use
 	// the store.
@@ -69,10 +71,6 @@ type Store interface {
 	DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error)
 	// Slugs returns the slugs of all teams.
 	Slugs(ctx context.Context, tenant string) ([]string, error)
-	// PutTeams adds teams; see principals.TransferStore.
-	PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error
-	// UpdateTeam calls edit with the stored team and writes the result; see principals.Store.
-	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
 
 	// PersonTeams returns the teams of a domain and source that have one of some source ids, and
 	// those with any source id that a user is in. It also returns the teams of any domain whose ids
@@ -83,12 +81,6 @@ type Store interface {
 	// DomainMembers calls each with every membership of the teams of a domain, unordered. each must
 	// not use the store.
 	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
-	// AddMembers adds memberships; those that exist keep their roles.
-	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
-	// PutMember adds a membership or sets its role; see principals.Store.
-	PutMember(ctx context.Context, tenant string, m principals.Membership) error
-	// DeleteMembers removes memberships. It ignores those that do not exist.
-	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error

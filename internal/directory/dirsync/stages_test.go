@@ -202,7 +202,8 @@ func anyWorld(t *rapid.T) world {
 		w.teams[team.ID] = team
 		for _, name := range slices.Sorted(maps.Keys(w.users)) {
 			if rapid.Bool().Draw(t, "member") {
-				w.members[MemberKey{team.ID, name}] = rapid.SampledFrom([]string{"member", "admin"}).Draw(t, "role")
+				role := rapid.SampledFrom([]string{"member", "admin"}).Draw(t, "role")
+				w.members[MemberKey{TeamID: team.ID, Username: name}] = role
 			}
 		}
 	}
@@ -324,7 +325,7 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 		}
 		for at := range p.known { // users who may not log in keep their memberships
 			k := &p.known[at]
-			if _, member := before.members[MemberKey{id, k.name}]; member && !p.present(k) {
+			if _, member := before.members[MemberKey{TeamID: id, Username: k.name}]; member && !p.present(k) {
 				wants[p.nameOf(int32(at))] = true
 			}
 		}
@@ -332,7 +333,7 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 			if u.domain != "ldap" || shares(p, name) {
 				continue
 			}
-			if _, member := after.members[MemberKey{id, name}]; member != wants[name] {
+			if _, member := after.members[MemberKey{TeamID: id, Username: name}]; member != wants[name] {
 				t.Fatalf("%s in team %s: %v", name, id, member)
 			}
 		}

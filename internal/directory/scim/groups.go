@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/text/slug"
@@ -291,7 +292,7 @@ func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g 
 	}
 	at := s.clock.Stamp()
 	var add []principals.Membership
-	var remove []string
+	var remove []announced.MemberKey
 	stay := map[string]bool{}
 	for _, id := range ids {
 		name, there := names[id]
@@ -303,7 +304,7 @@ func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g 
 			stay[name] = true
 			add = append(add, principals.Membership{TeamID: teamID, Username: name, Role: actor.Member, CreatedAt: at})
 		default:
-			remove = append(remove, name)
+			remove = append(remove, announced.MemberKey{TeamID: teamID, Username: name})
 		}
 	}
 	if g.cleared {
@@ -314,11 +315,11 @@ func (s *Service) changeMembers(ctx context.Context, c Client, teamID string, g 
 		remove = nil
 		for _, m := range all {
 			if !stay[m.Username] {
-				remove = append(remove, m.Username)
+				remove = append(remove, announced.MemberKey{TeamID: teamID, Username: m.Username})
 			}
 		}
 	}
-	if err := s.o.Store.RemoveMembers(ctx, c.Tenant, teamID, remove); err != nil {
+	if err := s.o.Store.DeleteMembers(ctx, c.Tenant, remove); err != nil {
 		return err
 	}
 	return s.o.Store.AddMembers(ctx, c.Tenant, add)

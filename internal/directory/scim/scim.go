@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/internal/secure/guard"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -120,6 +121,7 @@ type Member struct {
 // define what every implementation must do.
 type Store interface {
 	principals.ProfileStore
+	announced.TeamStore
 
 	// People returns the users of a domain that have a key, including gone ones, ordered by folded
 	// username. It returns not many more than 20,000.
@@ -160,13 +162,6 @@ type Store interface {
 	GroupMembers(ctx context.Context, tenant, domain string, teamIDs []string) ([]Member, error)
 	// UserGroups returns the teams of some users, ordered by username and team.
 	UserGroups(ctx context.Context, tenant, domain string, usernames []string) ([]Member, error)
-	// AddMembers adds memberships; those that exist keep their roles.
-	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
-	// RemoveMembers removes users from a team. It ignores users that are not in it.
-	RemoveMembers(ctx context.Context, tenant, teamID string, usernames []string) error
-	// InsertTeam and UpdateTeam are those of principals.Store.
-	InsertTeam(ctx context.Context, tenant string, t principals.Team) error
-	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/internal/directory/profile"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
@@ -341,7 +342,8 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 			return err
 		}
 		for _, g := range groups {
-			if err := s.o.Store.RemoveMembers(ctx, c.Tenant, g.TeamID, []string{p.Username}); err != nil {
+			left := []announced.MemberKey{{TeamID: g.TeamID, Username: p.Username}}
+			if err := s.o.Store.DeleteMembers(ctx, c.Tenant, left); err != nil {
 				return err
 			}
 			if _, err := s.touch(ctx, c, g.TeamID, nil); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/internal/directory/dirsync"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -67,7 +68,7 @@ func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each f
 	return bunx.Err(err, "Member")
 }
 
-// AddMembers implements dirsync.Store.
+// AddMembers implements announced.TeamStore.
 func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
@@ -79,8 +80,11 @@ func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.
 	})
 }
 
-// DeleteMembers implements dirsync.Store.
-func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.MemberKey) error {
+// DeleteMembers implements announced.TeamStore.
+func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []announced.MemberKey) error {
+	if len(all) == 0 {
+		return nil
+	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
 			var teams, names []string

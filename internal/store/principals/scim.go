@@ -315,17 +315,3 @@ func (s *Store) UserGroups(ctx context.Context, tenant, domain string, usernames
 	}
 	return all, nil
 }
-
-// RemoveMembers implements scim.Store.
-func (s *Store) RemoveMembers(ctx context.Context, tenant, teamID string, usernames []string) error {
-	if len(usernames) == 0 {
-		return nil
-	}
-	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.ExecIn(
-			ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username IN `, usernames,
-			tenant, teamID,
-		)
-		return bunx.Err(err, "Member")
-	})
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/directory/announced"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -90,6 +91,16 @@ func join(t *testing.T, s scimStore, tenant, teamID string, names ...string) {
 		})
 	}
 	is.New(t).NoErr(s.AddMembers(t.Context(), tenant, all))
+}
+
+// leave removes users from a team.
+func leave(t *testing.T, s scimStore, tenant, teamID string, names ...string) {
+	t.Helper()
+	var all []announced.MemberKey
+	for _, name := range names {
+		all = append(all, announced.MemberKey{TeamID: teamID, Username: name})
+	}
+	is.New(t).NoErr(s.DeleteMembers(t.Context(), tenant, all))
 }
 
 func usernames(people []scim.Person) (names []string) {
@@ -303,8 +314,8 @@ func testScimMembers(t *testing.T, s scimStore) {
 		{TeamID: id(1), TeamName: "Sales", Username: "anna"},
 		{TeamID: id(1), TeamName: "Sales", Username: "eve"},
 	})
-	is.NoErr(s.RemoveMembers(ctx, "acme", id(1), []string{"anna", "nobody"}))
-	is.NoErr(s.RemoveMembers(ctx, "acme", id(1), nil))
+	leave(t, s, "acme", id(1), "anna", "nobody")
+	leave(t, s, "acme", id(1))
 	counts, err := s.MemberCounts(ctx, "acme", []string{id(1), id(2)})
 	is.NoErr(err)
 	is.Equal(counts, map[string]int{id(1): 2, id(2): 1})
@@ -339,7 +350,7 @@ func testScimIsolation(t *testing.T, s scimStore) {
 	members, err := s.GroupMembers(ctx, "evil", "staff", []string{id(10), id(11)})
 	is.NoErr(err)
 	is.Equal(members, []scim.Member{{TeamID: id(11), Username: "anna", ID: id(2), Label: "anna"}})
-	is.NoErr(s.RemoveMembers(ctx, "evil", id(10), []string{"anna"}))
+	leave(t, s, "evil", id(10), "anna")
 	is.NoErr(s.SetIdentity(ctx, "evil", "anna", scim.Identity{ID: id(2), Gone: true, ChangedAt: scimMonday}))
 	_, total, err := s.PeoplePage(ctx, "evil", "staff", 0, 1)
 	is.NoErr(err)
@@ -380,7 +391,7 @@ func testMany(t *testing.T, s scimStore) {
 	groups, err := s.UserGroups(ctx, "acme", "staff", all)
 	is.NoErr(err)
 	is.Equal(len(groups), many)
-	is.NoErr(s.RemoveMembers(ctx, "acme", id(many), all[1:]))
+	leave(t, s, "acme", id(many), all[1:]...)
 	left, err := s.GroupMembers(ctx, "acme", "staff", []string{id(many)})
 	is.NoErr(err)
 	is.Equal(len(left), 1)
