@@ -17,9 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/clock"
-	"github.com/tenantcontent/tenantcontent/internal/rest"
-
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -39,9 +36,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/directory/scim"
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/rest"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -20,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat"
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/rest"
 )
 
 // chats is what the routes that language models answer share. Visitors call some.
