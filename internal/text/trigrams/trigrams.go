@@ -1,5 +1,5 @@
 // Package trigrams finds texts by their trigrams, which are three consecutive characters: a text
-// that contains another one contains its trigrams. A Segment has lists of up to 262,144 texts by
+// that contains a word contains its trigrams. A Segment has lists of up to 262,144 texts by
 // trigram, as compact text. A trigram in many texts is distinguished by what follows it: the
 // Segment also has its longer grams, of 4, 6, 8 and 12 characters. So short lists are enough to
 // find a text that few texts contain, even if all its trigrams are common.
@@ -20,8 +20,9 @@ const (
 	gramRunes = 3 // of a trigram
 	// many is the most texts of a gram without longer grams.
 	many = 256
-	// maxPlaces is the number of places of a text that a Query uses.
-	maxPlaces = 8
+	// maxPlaces is the number of places of a word that a Query uses, divided among several words.
+	// minPlaces is what each word has at least.
+	maxPlaces, minPlaces = 8, 2
 	// A list of fewTexts is so short that no others are read. maxLists is the most lists that are
 	// read.
 	fewTexts, maxLists = 32, 4
@@ -46,17 +47,30 @@ func lower(r rune) rune {
 	return r
 }
 
-// Query is a search in a Segment: for some places in the searched text, the grams that begin there,
-// from the trigram to the longest.
-type Query [][]string
+// Query is a search in a Segment for the texts that contain all of some words.
+type Query []Word
 
-// QueryOf returns the Query for a text. It is empty for a text of fewer than three characters.
-func QueryOf(text string) (q Query) {
+// Word is a text to search: for some places in it, the grams that begin there, from the trigram to
+// the longest.
+type Word [][]string
+
+// QueryOf returns the Query for some words. Words of fewer than three characters are left out.
+func QueryOf(words ...string) (q Query) {
+	for _, word := range words {
+		if w := wordOf(word, max(minPlaces, maxPlaces/len(words))); len(w) > 0 {
+			q = append(q, w)
+		}
+	}
+	return q
+}
+
+// wordOf returns the Word for a text, with up to most places.
+func wordOf(text string, most int) (w Word) {
 	runes := []rune(strings.Map(lower, text))
 	places := len(runes) - gramRunes + 1
-	for i := range min(places, maxPlaces) {
-		if places > maxPlaces { // distributed from the first to the last
-			i = i * (places - 1) / (maxPlaces - 1)
+	for i := range min(places, most) {
+		if places > most { // distributed from the first to the last
+			i = i * (places - 1) / (most - 1)
 		}
 		var grams []string
 		for _, n := range lengths {
@@ -64,24 +78,53 @@ func QueryOf(text string) (q Query) {
 				grams = append(grams, string(runes[i:i+n]))
 			}
 		}
-		q = append(q, grams)
+		w = append(w, grams)
 	}
-	return q
+	return w
 }
 
 // Grams returns all grams, each once.
 func (q Query) Grams() []string {
-	all := slices.Concat(q...)
+	all := slices.Concat(slices.Concat(q...)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
 // Lists returns grams with which the texts of a segment are found: every text that contains the
-// text of the Query is in the lists of all these grams. The shortest list is first. Without
-// grams, any text of the segment may contain it. ok is false if no text does. n is the number of
-// texts of the segment by gram, and texts the number of all its texts.
+// words of the Query is in the lists of all these grams. The shortest list of each word precedes
+// others of the same word. Without grams, any text of the segment may contain the words. ok is
+// false if no text does. n is the number of texts of the segment by gram, and texts the number of
+// all its texts.
 func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
-	for _, place := range q {
+	shortest := func(a, b string) int { return cmp.Or(n[a]-n[b], strings.Compare(a, b)) }
+	var others []string
+	for _, w := range q {
+		some, ok := w.lists(n, texts)
+		if !ok {
+			return nil, false
+		}
+		slices.SortFunc(some, shortest)
+		if len(some) > 0 {
+			grams, others = append(grams, some[0]), append(others, some[1:]...)
+		}
+	}
+	slices.SortFunc(grams, shortest)
+	grams = slices.Compact(grams)
+	if len(grams) > 0 && n[grams[0]] <= fewTexts {
+		return grams[:1], true
+	}
+	slices.SortFunc(others, shortest)
+	for _, gram := range others {
+		if len(grams) < maxLists && !slices.Contains(grams, gram) {
+			grams = append(grams, gram)
+		}
+	}
+	return grams[:min(len(grams), maxLists)], true
+}
+
+// lists returns the grams of a word that have a list. ok is false if no text contains the word.
+func (w Word) lists(n map[string]int, texts int) (grams []string, ok bool) {
+	for _, place := range w {
 		longest := -1
 		for i, gram := range place {
 			if n[gram] > 0 {
@@ -99,12 +142,7 @@ func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
 			grams = append(grams, gram)
 		}
 	}
-	slices.SortFunc(grams, func(a, b string) int { return cmp.Or(n[a]-n[b], strings.Compare(a, b)) })
-	grams = slices.Compact(grams)
-	if len(grams) > 0 && n[grams[0]] <= fewTexts {
-		return grams[:1], true
-	}
-	return grams[:min(len(grams), maxLists)], true
+	return grams, true
 }
 
 // MaxTexts is the most texts of a Segment.

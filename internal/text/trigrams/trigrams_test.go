@@ -18,13 +18,17 @@ func TestQueryOf(t *testing.T) {
 	is := is.New(t)
 	is.Equal(trigrams.QueryOf("ab"), nil)
 	is.Equal(trigrams.QueryOf("日本"), nil)
-	is.Equal(trigrams.QueryOf("日本語x"), trigrams.Query{{"日本語", "日本語x"}, {"本語x"}})
+	is.Equal(trigrams.QueryOf("日本語x"), trigrams.Query{{{"日本語", "日本語x"}, {"本語x"}}})
 	is.Equal(trigrams.QueryOf("aBABa").Grams(), []string{"aba", "abab", "bab", "baba"})
-	is.Equal(trigrams.QueryOf("\U0010ffff\U0010ffff\U0010ffff"), trigrams.Query{{"\U0010ffff\U0010ffff\U0010ffff"}})
-	long := trigrams.QueryOf("0123456789abcdefghijklmnopqrstuvwxyz")
+	is.Equal(trigrams.QueryOf("\U0010ffff\U0010ffff\U0010ffff"), trigrams.Query{{{"\U0010ffff\U0010ffff\U0010ffff"}}})
+	long := trigrams.QueryOf("0123456789abcdefghijklmnopqrstuvwxyz")[0]
 	is.Equal(len(long), 8)
 	is.Equal(long[0][len(long[0])-1], "0123456789ab")
 	is.Equal(long[7], []string{"xyz"})
+	is.Equal(trigrams.QueryOf("ab", "cde", "f"), trigrams.Query{{{"cde"}}})
+	some := trigrams.QueryOf(slices.Repeat([]string{"0123456"}, 20)...)
+	is.Equal(len(some), 20)
+	is.Equal(some[19], trigrams.Word{{"012", "0123", "012345"}, {"456"}}) // the first place and the last
 }
 
 // segment is the written form of some texts.
@@ -55,9 +59,9 @@ func newSegment(t interface{ Fatal(...any) }, texts ...string) segment {
 	return written
 }
 
-// find returns the texts that may contain q.
-func (s segment) find(t interface{ Fatal(...any) }, q string) (all []int) {
-	grams, ok := trigrams.QueryOf(q).Lists(s.n, s.texts)
+// find returns the texts that may contain all words.
+func (s segment) find(t interface{ Fatal(...any) }, words ...string) (all []int) {
+	grams, ok := trigrams.QueryOf(words...).Lists(s.n, s.texts)
 	if !ok {
 		return nil
 	}
@@ -74,26 +78,27 @@ func (s segment) find(t interface{ Fatal(...any) }, q string) (all []int) {
 	return all
 }
 
-// TestFindsWhatContains: the texts that contain a text are found by it, even if most texts have its
-// grams.
+// TestFindsWhatContains: the texts that contain all words are found by them, even if most texts
+// have their grams.
 func TestFindsWhatContains(t *testing.T) {
 	some := rapid.StringMatching(`[a-bA-C%_\\é日\n"']{0,16}`)
 	rapid.Check(t, func(t *rapid.T) {
-		q, texts := some.Draw(t, "q"), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		words := rapid.SliceOfN(some, 1, 3).Draw(t, "words")
+		texts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 			return some.Draw(t, "a") + some.Draw(t, "b")
 		}), 1, 20).Draw(t, "texts")
 		texts = slices.Concat(
-			slices.Repeat(append(texts, "x"+q+"y"), rapid.SampledFrom([]int{1, 150, 300}).Draw(t, "times")),
+			slices.Repeat(
+				append(texts, "x"+strings.Join(words, " ")+"y"), rapid.SampledFrom([]int{1, 150, 300}).Draw(t, "times"),
+			),
 			texts,
 		)
-		if len([]rune(q)) < 3 {
-			return
-		}
-		found := newSegment(t, texts...).find(t, q)
+		found := newSegment(t, texts...).find(t, words...)
 		for i, text := range texts {
-			if _, ok := slices.BinarySearch(found, i); !ok &&
-				strings.Contains(strings.ToLower(text), strings.ToLower(q)) {
-				t.Fatalf("%q is not found by %q", text, q)
+			if _, ok := slices.BinarySearch(found, i); !ok && !slices.ContainsFunc(words, func(word string) bool {
+				return !strings.Contains(strings.ToLower(text), strings.ToLower(word))
+			}) {
+				t.Fatalf("%q is not found by %q", text, words)
 			}
 		}
 	})
@@ -115,6 +120,8 @@ func TestCommonTrigrams(t *testing.T) {
 	is.Equal(s.find(t, "charlie bravx"), nil)
 	is.Equal(s.find(t, "echoalpha"), nil)
 	is.Equal(len(s.find(t, "delta echo golf")), 20)
+	both := s.find(t, "alpha bravo", "bravo charlie") // in 400 texts each, and both in 20
+	is.Equal(len(both), 20)
 	is.True(len(s.docs) < 5000) // still few
 }
 
