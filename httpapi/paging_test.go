@@ -123,7 +123,9 @@ func TestPageEdges(t *testing.T) {
 		"/api/colors?start=1005": {0, 1005},
 		"/api/colors?start=1004": {1, 1005}, "/api/colors?start=9223372036854775807": {0, 1005},
 		"/api/colors?sort=&q=&cursor=": {100, 1005}, "/api/colors?q=C10000": {10, 10}, "/api/colors?q=%25": {0, 0},
-		"/api/colors?q=c_0": {0, 0}, "/api/colors?q=%5C": {0, 0},
+		"/api/colors?q=%20%E3%80%80": {100, 1005}, "/api/colors?q=0000+%C4%87&limit=5": {5, 10},
+		"/api/colors?q=%22c+1%22": {0, 0},
+		"/api/colors?q=c_0":       {0, 0}, "/api/colors?q=%5C": {0, 0},
 		"/api/colors?q=%27": {0, 0}, "/api/users": {5, 5}, "/api/teams": {1, 1},
 	} {
 		p := read[page](t, w.must(t, "mia", "GET", target, ""))
@@ -141,6 +143,11 @@ func TestPageEdges(t *testing.T) {
 	is.Equal(
 		w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1001), "").message(t),
 		"q must have at most 1000 bytes",
+	)
+	words := url.QueryEscape("c a0 b0 d0 e0 f0 g0 h0 i0 j0 k0 l0 m0 n0 o0 p0 q0 r0 s0 t0 u0")
+	is.Equal(
+		w.do(t, "mia", "GET", "/api/colors?q="+words, "").message(t),
+		"q must have at most 20 words; words in double quotes count as one",
 	)
 }
 

@@ -19,10 +19,12 @@ const (
 
 // Query selects one page of a list. The zero value is the first page of the list's own order.
 type Query struct {
-	Start int       // rows before the page, ≥ 0
-	Limit int       // most rows of the page, up to MaxLimit; 0: DefaultLimit. A page with MaxBytes ends earlier
-	Sort  string    // "field" or "-field"; "" is the list's own order
-	Q     string    // case-insensitive substring filter; "": all rows
+	Start int    // rows before the page, ≥ 0
+	Limit int    // most rows of the page, up to MaxLimit; 0: DefaultLimit. A page with MaxBytes ends earlier
+	Sort  string // "field" or "-field"; "" is the list's own order
+	// Q selects the rows that contain all its words, in any order, ignoring case and accents. Words
+	// in double quotes are one. "" and white space select all rows.
+	Q     string
 	After *Position // the row before the page; nil: the page is found by Start
 	// Before is the row after the page. The page has the Limit rows before it, and Page.Start tells
 	// how many rows precede them. A query cannot have both After and Before.
@@ -46,6 +48,9 @@ func (q Query) Checked() (Query, error) {
 		q.Limit = 0
 	case q.Limit == 0:
 		q.Limit = DefaultLimit
+	}
+	if strings.TrimSpace(q.Q) == "" {
+		q.Q = ""
 	}
 	return q, nil
 }

@@ -103,7 +103,7 @@ func indexed(t *testing.T, open dbtest.Opener) (*bun.DB, map[string]dbtest.State
 		put(t, db, "acme", numbered(fmt.Sprint("row", i), 520)...)
 		note(func() { run(t, db) })
 	}
-	for _, q := range []string{"row1-00123", "row1-0012x", "row3-0"} {
+	for _, q := range []string{"row1-00123", "row1-0012x", "row3-0", "0012 row3"} {
 		note(func() {
 			_, err := colorstore.New(db).Page(t.Context(), "acme", paging.Query{Q: q, Limit: 20})
 			is.NoErr(err)

@@ -15,13 +15,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
 // put adds a color to the tenant acme.
 func put(ctx context.Context, db *bun.DB, key string, at time.Time) error {
 	return bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
-			VALUES ('acme', $1, $1, '#fff', $2, $2)`, key, bunx.At(at))
+			VALUES ('acme', $1, $3, '#fff', $2, $2)`, key, bunx.At(at), fold.Search(key))
 		return bunx.Err(err, "Color")
 	})
 }

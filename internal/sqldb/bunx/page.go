@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -201,9 +202,12 @@ func (l List[R]) cut(page *paging.Page[R], n int, sort Sort[R], key func(R) stri
 	}
 }
 
-// maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding
-// lengthen it.
-const maxQ = 10_000
+// Bounds of q. SQLite refuses a LIKE pattern of 50,000 bytes, and folding can make a text eleven
+// times as long.
+const (
+	maxQ     = 4_000 // bytes
+	maxWords = 20
+)
 
 // check returns an error for an unknown order, and for values that cannot be part of a statement.
 func (l List[R]) check(q paging.Query) error {
@@ -217,6 +221,10 @@ func (l List[R]) check(q paging.Query) error {
 		return errs.New(errs.Invalid, "q must have at most %d bytes", maxQ)
 	case !isText(q.Q):
 		return errs.New(errs.Invalid, "q must be text")
+	case len(fold.Words(q.Q)) > maxWords:
+		return errs.New(
+			errs.Invalid, "q must have at most %d words; words in double quotes count as one", maxWords,
+		)
 	case !fits(q.After) || !fits(q.Before):
 		return errs.New(errs.Invalid, "cursor does not fit this list")
 	}

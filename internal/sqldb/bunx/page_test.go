@@ -64,6 +64,11 @@ func TestPage(t *testing.T) {
 			"'":                       "ä'?",
 			"?":                       "ä'?",
 			"zz":                      "",
+			"A'":                      "ä'?",
+			"? a\u0308":               "ä'?",
+			"b x":                     "bx",
+			"b zz":                    "",
+			" \t ":                    `ä'? bx b_ b\ b% a`,
 			strings.Repeat("x", 1000): "",
 		} {
 			got, p, err := page(ctx, db, paging.Query{Q: q, Limit: 10})
@@ -159,7 +164,8 @@ func TestPageOfHostileInput(t *testing.T) {
 		is.New(t).NoErr(put(t.Context(), db, "a", time.Now()))
 		for name, q := range map[string]paging.Query{
 			"long q":   {Q: strings.Repeat("x", 60_000)},
-			"percents": {Q: strings.Repeat("%", 10_000)}, "growing": {Q: strings.Repeat("\u0390", 5_000)},
+			"percents": {Q: strings.Repeat("%", 4_000)}, "growing": {Q: strings.Repeat("\ufdfa", 1_333)},
+			"words": {Q: strings.Repeat("x ", 2_000)}, "marks": {Q: strings.Repeat("\u0301", 2_000)},
 			"NUL": {Q: "a\x00"}, "UTF-8": {Q: "\xff"}, "NUL key": {After: &paging.Position{Value: "\x00", Key: "\x00"}},
 			"UTF-8 key": {After: &paging.Position{Value: "\xff", Key: "\xff"}},
 		} {

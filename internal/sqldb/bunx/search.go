@@ -81,10 +81,12 @@ type segment struct {
 	n     map[string]int // number of texts by gram
 }
 
-// candidates returns the keys of all rows that q can match, and possibly others. ok is false if the
-// index cannot be used.
-func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys []string, ok bool, err error) {
-	query := trigrams.QueryOf(fold.Text(q))
+// candidates returns the keys of all rows that have all words, and possibly others. ok is false if
+// the index cannot be used.
+func (x Index) candidates(
+	ctx context.Context, c Conn, tenant string, words []string,
+) (keys []string, ok bool, err error) {
+	query := trigrams.QueryOf(words...)
 	if len(query) == 0 {
 		return nil, false, nil
 	}
@@ -261,10 +263,10 @@ func (x Index) keys(
 // their number. Few rows are looked up by their keys. If the index cannot be used, all rows of the
 // part are compared.
 func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) (from string, of Part, err error) {
-	table := l.Table.Name
+	table, words := l.Table.Name, fold.Words(q.Q)
 	if x := part.Index; x != nil {
 		tenant, _ := part.Args[0].(string)
-		keys, ok, err := x.candidates(ctx, c, tenant, q.Q)
+		keys, ok, err := x.candidates(ctx, c, tenant, words)
 		if err != nil {
 			return "", part, err
 		}
@@ -273,8 +275,10 @@ func (l List[R]) search(ctx context.Context, c Conn, part Part, q paging.Query) 
 			table = x.rows(c, l.Table.Name, l.Key, len(part.Args))
 		}
 	}
-	// SQLite would prepare a statement with LIKE and an argument again for each value
-	part = part.And(l.Search+` LIKE '' || @ ESCAPE '\'`, fold.Pattern(q.Q))
+	for _, word := range words {
+		// SQLite would prepare a statement with LIKE and an argument again for each value
+		part = part.And(l.Search+` LIKE '' || @ ESCAPE '\'`, fold.Pattern(word))
+	}
 	from = " FROM " + table + " AS " + l.Table.alias + l.Join + " WHERE " + part.Where
 	part.Total, part.What = "(SELECT count(*)"+from+")", "" // one statement for rows and total
 	return from, part, nil

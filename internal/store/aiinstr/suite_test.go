@@ -33,6 +33,7 @@ func testStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 		"Update":              testUpdate,
 		"Delete":              testDelete,
 		"Isolation":           testIsolation,
+		"Search":              testSearch,
 		"FailedTxWritesNone":  testFailedTx,
 		"ParallelEditsLand":   testParallelEdits,
 		"Pages":               testPages,

@@ -43,6 +43,7 @@ func testStore(t *testing.T, open func(t *testing.T) apps.Store) {
 		"Drafts":               testDrafts,
 		"Lock":                 testLock,
 		"Isolation":            testIsolation,
+		"Search":               testSearch,
 		"FailedTxWritesNone":   testFailedTx,
 		"CanceledWritesNone":   testCanceled,
 		"ParallelEditsAllLand": testParallelEdits,

@@ -47,7 +47,7 @@ func assistant(n int, owner, slug string) assistants.Assistant {
 func testStore(t *testing.T, open func(t *testing.T) assistants.Store) {
 	for name, test := range map[string]func(*testing.T, *is.I, assistants.Store){
 		"round trip": roundTrip, "pages": pages, "drafts": draftsOf,
-		"owners": owners, "imports": imports, "using": using, "tenants": tenants,
+		"owners": owners, "imports": imports, "using": using, "tenants": tenants, "search": search,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, is.New(t), open(t)) })
 	}

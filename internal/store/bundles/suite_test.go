@@ -35,6 +35,7 @@ func testStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 		"SameReference":         testSameReference,
 		"NoPrincipal":           testNoPrincipal,
 		"Isolation":             testIsolation,
+		"Search":                testSearch,
 		"FailedEditWritesNone":  testFailedEdit,
 		"ParallelEditsAllLand":  testParallelEdits,
 		"Pages":                 testPages,

@@ -37,7 +37,7 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 var table = bunx.NewTable("tc_colors", "c", []bunx.Column[colors.Color]{
 	{Name: "tenant_id", Key: true, Value: func(c *colors.Color) any { return c.Tenant }},
 	{Name: "key", Key: true, Field: func(c *colors.Color) any { return &c.Key }},
-	{Name: "search", Once: true, Value: func(c *colors.Color) any { return fold.Text(c.Key) }},
+	{Name: "search", Once: true, Value: func(c *colors.Color) any { return fold.Search(c.Key) }},
 	{Name: "color", Field: func(c *colors.Color) any { return &c.Color }},
 	{Name: "source", Keep: true, Field: func(c *colors.Color) any { return &c.Source }},
 	{Name: "created_at", Once: true, Field: func(c *colors.Color) any { return bunx.TimeOf(&c.CreatedAt) }},

@@ -32,6 +32,7 @@ func testStore(t *testing.T, open func(t *testing.T) colors.Store) {
 		"PutAll":                testPutAll,
 		"DeleteIsIdempotent":    testDelete,
 		"Isolation":             testIsolation,
+		"Search":                testSearch,
 		"FailedTxWritesNone":    testFailedTx,
 		"ParallelPutsAllLand":   testParallelPuts,
 		"Pages":                 testPages,
@@ -249,8 +250,9 @@ func testPages(t *testing.T, s colors.Store) {
 		q     paging.Query
 		total int
 	}{
-		{paging.Query{Limit: 5, Q: "kEY 1"}, 10},
-		{paging.Query{Limit: 5, Q: "%"}, 0}, // % is not a wildcard
+		{paging.Query{Limit: 5, Q: `"kEY 1"`}, 10},
+		{paging.Query{Limit: 5, Q: "1 kEY"}, 12}, // also key 01 and key 21
+		{paging.Query{Limit: 5, Q: "%"}, 0},      // % is not a wildcard
 		{paging.Query{Limit: 5, Q: "_"}, 0},
 		{paging.Query{Limit: 5, Q: `\`}, 0},
 		{paging.Query{CountOnly: true}, 25},

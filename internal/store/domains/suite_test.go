@@ -35,6 +35,7 @@ func testStore(t *testing.T, open func(t *testing.T) domains.Store) {
 		"Update":             testUpdate,
 		"Delete":             testDelete,
 		"Isolation":          testIsolation,
+		"Search":             testSearch,
 		"FailedTxWritesNone": testFailedTx,
 		"ParallelEditsLand":  testParallelEdits,
 		"Pages":              testPages,

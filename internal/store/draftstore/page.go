@@ -39,10 +39,13 @@ const maxMerged = 100
 // entities of each principal, which an index has in order, with the shared ones, and reads no more
 // of them than it shows. A search reads all that the viewer sees.
 func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q paging.Query) (paging.Page[T], error) {
+	q, err := q.Checked()
+	if err != nil {
+		return paging.Page[T]{}, err
+	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	principals, list := distinct(v.Principals), s.lists[v.Brief]
 	var page paging.Page[Row[T]]
-	var err error
 	switch {
 	case v.All || q.Q != "" || len(principals) > maxMerged:
 		page, err = bunx.Page(ctx, c, list, s.visible(c, tenant, v.All, principals), s.key, q)

@@ -27,7 +27,7 @@ var (
 // evil.
 func testStore(t *testing.T, open func(t *testing.T) messages.Store) {
 	for name, check := range map[string]func(*testing.T, messages.Store){
-		"RoundTrip": testRoundTrip, "Pages": testPages, "Usage": testUsage, "Summary": testSummary,
+		"RoundTrip": testRoundTrip, "Pages": testPages, "Search": testSearch, "Usage": testUsage, "Summary": testSummary,
 		"People": testPeople, "Apps": testApps,
 		"Sweep": testSweep, "FailedTxWritesNone": testFailedTx, "Progress": testProgress,
 	} {

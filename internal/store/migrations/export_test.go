@@ -29,3 +29,12 @@ func RunBefore(ctx context.Context, db *bun.DB, name string) error {
 		return nil
 	})
 }
+
+// AccentStatements returns the statements of foldAccents that write, by table.
+func AccentStatements(c bunx.Conn) map[string]string {
+	all := map[string]string{}
+	for _, t := range searched {
+		all[t.name] = t.write(c)
+	}
+	return all
+}

@@ -275,6 +275,11 @@ func unknown(known []string, applied map[string]bool) error {
 	return nil
 }
 
+// steps are what migrations do after their files, by name.
+var steps = map[string]func(context.Context, bunx.Conn) error{
+	"0015_usernames": refold, "0063_accents": foldAccents,
+}
+
 // apply runs one file, statement group by statement group (a line `--bun:split` parts them), and
 // notes it.
 func apply(ctx context.Context, c bunx.Conn, dir, name string, partitions int) error {
@@ -290,8 +295,8 @@ func apply(ctx context.Context, c bunx.Conn, dir, name string, partitions int) e
 			return fmt.Errorf("migration %s: %w", name, err)
 		}
 	}
-	if strings.HasPrefix(name, refolds+"_") {
-		if err := refold(ctx, c); err != nil {
+	if step := steps[name]; step != nil {
+		if err := step(ctx, c); err != nil {
 			return fmt.Errorf("migration %s: %w", name, err)
 		}
 	}

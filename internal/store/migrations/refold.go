@@ -8,9 +8,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/text/fold"
 )
 
-// refolds is the name of the migration that ends with refold.
-const refolds = "0015"
-
 // refold sets the folded usernames that differ from fold.Name. A user keeps the old one if another
 // user already has the new one.
 func refold(ctx context.Context, c bunx.Conn) error {

@@ -39,6 +39,7 @@ func testStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"MarkFeedViewed":        testSawFeed,
 		"Missing":               testMissing,
 		"Isolation":             testIsolation,
+		"Search":                testSearch,
 		"FailedEditWritesNone":  testFailedEdit,
 		"FailedTxWritesNone":    testFailedTx,
 		"ParallelEditsAllLand":  testParallelEdits,

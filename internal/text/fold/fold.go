@@ -1,6 +1,6 @@
 // Package fold folds texts so that they compare and sort in the same way on every database, without
 // case and in one Unicode form. A column of folded text does not depend on the database's lower(),
-// which may support only ASCII.
+// which may support only ASCII. Texts that are searched are also folded without accents.
 //
 // Nouns and their stores import it.
 package fold
@@ -54,19 +54,6 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
-}
-
-// Search returns the text of a search column: the folded values, one on each line, so that a match
-// cannot span two values.
-func Search(values ...string) string {
-	return Text(strings.Join(values, "\n"))
-}
-
-var escape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// Pattern returns the LIKE pattern, with the escape \, that finds s anywhere in a search column.
-func Pattern(s string) string {
-	return "%" + escape.Replace(Text(s)) + "%"
 }
 
 // Invisible reports whether r is not visible or is a blank, although Unicode classifies it as a

@@ -38,18 +38,6 @@ func TestTextProperties(t *testing.T) {
 	})
 }
 
-func TestSearchKeepsValuesApart(t *testing.T) {
-	is.New(t).Equal(fold.Search("Jo", "B"), "jo\nb")
-}
-
-func TestPattern(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "%%", "Jo": "%jo%", "50%": `%50\%%`, "a_b": `%a\_b%`, `a\b`: `%a\\b%`, `\%_`: `%\\\%\_%`,
-	} {
-		is.New(t).Equal(fold.Pattern(in), want)
-	}
-}
-
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "É", "E\u0301", "\xff\xfeA", "İ", "ᾳ\u0345"} {
 		f.Add(s)
