@@ -172,6 +172,11 @@ func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	app.handler.ServeHTTP(w, r)
 }
 
+// OpenAPI returns the description of all routes of this App as OpenAPI 3.1.1 in JSON, as it serves
+// it at /api/openapi.json. The routes of the kinds that the host keeps itself are not among them,
+// and those for comments on them are.
+func (app *App) OpenAPI() ([]byte, error) { return app.handler.OpenAPI() }
+
 // Storage returns what a tenant stores and may store. It needs no actor. Errors: errs.NotFound.
 func (app *App) Storage(ctx context.Context, tenant string) (tenants.Usage, error) {
 	return app.quotas.Usage(ctx, tenant)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -36,6 +37,8 @@ func (a agentRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   none,
 			Summary: "The agents of an app",
+			Gives:   openapi.OK(openapi.Whole[agentWithStatus]("inf:app-agent", "inf:app")),
+			Fails:   []int{403, 404},
 			Handle:  a.listAgents,
 		},
 		{
@@ -44,6 +47,8 @@ func (a agentRoutes) routes() []rest.Route {
 			Name:    "getAgent",
 			Grants:  programs,
 			Summary: "One agent of an app",
+			Gives:   openapi.OK(openapi.One[agentWithStatus]()),
+			Fails:   []int{404},
 			Handle:  a.getAgent,
 		},
 		{
@@ -54,6 +59,9 @@ func (a agentRoutes) routes() []rest.Route {
 			Row:     "agent",
 			Writes:  rest.InTx,
 			Summary: "Override what the manifest has for an agent",
+			Takes:   openapi.Update[agentInput, agentWithStatus](),
+			Gives:   openapi.OK(openapi.One[agentWithStatus]()),
+			Fails:   []int{400, 404},
 			Handle:  a.putAgent,
 		},
 		{
@@ -63,6 +71,9 @@ func (a agentRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Writes:  rest.InTx,
 			Summary: "Start an agent",
+			Takes:   openapi.Input[triggerInput](),
+			Gives:   openapi.Created(openapi.One[runWithStepsBody]()),
+			Fails:   []int{403, 404, 409},
 			Handle:  a.triggerAgent,
 		},
 		{
@@ -72,6 +83,8 @@ func (a agentRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   append(slices.Clone(paged), "state", "trigger"),
 			Summary: "The runs of an agent",
+			Gives:   openapi.OK(openapi.Page[runBody]("inf:app-agent-run")),
+			Fails:   []int{400, 404},
 			Handle:  a.listAgentRuns,
 		},
 		{
@@ -80,6 +93,8 @@ func (a agentRoutes) routes() []rest.Route {
 			Name:    "getAgentRun",
 			Grants:  programs,
 			Summary: "One run of an agent with its steps",
+			Gives:   openapi.OK(openapi.One[runWithStepsBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAgentRun,
 		},
 		{
@@ -90,6 +105,8 @@ func (a agentRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "End a run of an agent",
+			Gives:   openapi.OK(openapi.One[runWithStepsBody]()),
+			Fails:   []int{409},
 			Handle:  a.cancelAgentRun,
 		},
 	}
@@ -101,7 +118,7 @@ type agentSettings struct {
 	Enabled      *bool    `json:"enabled"`
 	Model        *string  `json:"model"`
 	Instructions *string  `json:"instructions"`
-	Cron         []string `json:"cron"`
+	Cron         []string `json:"cron" null:"true"`
 	Zone         *string  `json:"zone"`
 }
 
@@ -131,6 +148,17 @@ type agentStatus struct {
 	Runs    map[string]int `json:"runs"`
 }
 
+// agentWithStatus is an agent with what is known of its runs.
+type agentWithStatus struct {
+	agentBody
+	agentStatus
+}
+
+// Relations implements openapi.Related.
+func (agentWithStatus) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-agent-runs", "inf:app-agents", "inf:trigger"}}
+}
+
 func (a agentRoutes) agent(who actor.Actor, v agents.Shown) hal.Resource {
 	self, of := a.href("apps", v.App, "agents", v.Name), v.Settings()
 	links := hal.Self(self).With(
@@ -155,10 +183,7 @@ func (a agentRoutes) agent(who actor.Actor, v agents.Shown) hal.Resource {
 		last := newRunBody(*v.Last)
 		status.LastRun = &last
 	}
-	return hal.Resource{Links: links, Row: v.Agent, Beside: status, Value: struct {
-		agentBody
-		agentStatus
-	}{body, status}}
+	return hal.Resource{Links: links, Row: v.Agent, Beside: status, Value: agentWithStatus{body, status}}
 }
 
 // listed returns a list that is [] when it is empty.
@@ -187,6 +212,11 @@ type runBody struct {
 	UpdatedAt    hal.Time        `json:"updatedAt"`
 	StartedAt    *hal.Time       `json:"startedAt"`
 	EndedAt      *hal.Time       `json:"endedAt"`
+}
+
+// Relations implements openapi.Related.
+func (runBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-agent", "inf:app-agent-runs", "inf:cancel"}}
 }
 
 func newRunBody(r agents.Run) runBody {
@@ -224,7 +254,7 @@ type stepBody struct {
 	N            int         `json:"n"`
 	Kind         string      `json:"kind"` // answer or tool
 	Text         *string     `json:"text"`
-	Calls        []callEvent `json:"calls"`
+	Calls        []callEvent `json:"calls" null:"true"`
 	InputTokens  *int        `json:"inputTokens"`
 	OutputTokens *int        `json:"outputTokens"`
 	CallID       *string     `json:"callId"`
@@ -259,16 +289,19 @@ func newStepBody(s agents.Step) stepBody {
 	return b
 }
 
+// runWithStepsBody is a run with its steps.
+type runWithStepsBody struct {
+	runBody
+	Steps []stepBody `json:"steps"`
+}
+
 // runWithSteps encodes a run with its steps.
 func (a agentRoutes) runWithSteps(who actor.Actor, r agents.Run, steps []agents.Step) hal.Resource {
 	all := make([]stepBody, len(steps))
 	for i, s := range steps {
 		all[i] = newStepBody(s)
 	}
-	return hal.Resource{Links: a.runLinks(who, r), Row: r, Value: struct {
-		runBody
-		Steps []stepBody `json:"steps"`
-	}{newRunBody(r), all}}
+	return hal.Resource{Links: a.runLinks(who, r), Row: r, Value: runWithStepsBody{newRunBody(r), all}}
 }
 
 // listAgents serves GET /api/apps/{id}/agents: 200 and the agents that the app has deployed,
@@ -298,21 +331,21 @@ func (a agentRoutes) getAgent(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.agent(r.Who, v))
 }
 
+// agentInput is the body of a write to an agent.
+type agentInput struct {
+	Enabled      rest.Field[bool]            `json:"enabled"`
+	Model        rest.Field[string]          `json:"model"`
+	Instructions rest.Field[string]          `json:"instructions"`
+	Cron         rest.Field[json.RawMessage] `json:"cron"`
+	Zone         rest.Field[string]          `json:"zone"`
+}
+
 // putAgent serves PUT /api/apps/{id}/agents/{agent} {enabled?, model?, instructions?, cron?,
 // zone?}: 200 and the agent. A member that is there overrides what the manifest has, null takes
 // that back, and a deploy keeps it; cron is an expression or a list of them. 400 naming the field,
 // and for a draft; 403 for those who may not change the app; 404.
 func (a agentRoutes) putAgent(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Enabled      rest.Field[bool]            `json:"enabled"`
-		Model        rest.Field[string]          `json:"model"`
-		Instructions rest.Field[string]          `json:"instructions"`
-		Cron         rest.Field[json.RawMessage] `json:"cron"`
-		Zone         rest.Field[string]          `json:"zone"`
-	}](r, struct {
-		agentBody
-		agentStatus
-	}{})
+	in, err := rest.DecodeUpdate[agentInput](r, agentWithStatus{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

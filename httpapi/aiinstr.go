@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
@@ -24,6 +25,8 @@ func (a instructionRoutes) routes() []rest.Route {
 			Query:   searched,
 			Summary: "The AI instructions",
 			Guard:   a.needsAI,
+			Gives:   openapi.OK(openapi.PageWith[instructionBody, instructionsBody]("inf:ai-instruction")),
+			Fails:   []int{400, 403},
 			Handle:  a.listInstructions,
 		},
 		{
@@ -35,6 +38,9 @@ func (a instructionRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Summary: "Add an AI instruction",
 			Guard:   a.needsAI,
+			Takes:   openapi.Input[instructionInput](),
+			Gives:   openapi.Created(openapi.One[instructionBody]()),
+			Fails:   []int{400, 403, 409},
 			Handle:  a.createInstruction,
 		},
 		{
@@ -44,6 +50,8 @@ func (a instructionRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Summary: "One AI instruction",
 			Guard:   a.needsAI,
+			Gives:   openapi.OK(openapi.One[instructionBody]()),
+			Fails:   []int{404},
 			Handle:  a.getInstruction,
 		},
 		{
@@ -56,6 +64,9 @@ func (a instructionRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Summary: "Change an AI instruction",
 			Guard:   a.needsAI,
+			Takes:   openapi.Update[instructionUpdate, instructionBody](),
+			Gives:   openapi.OK(openapi.One[instructionBody]()),
+			Fails:   []int{400, 403},
 			Handle:  a.putInstruction,
 		},
 		{
@@ -68,6 +79,8 @@ func (a instructionRoutes) routes() []rest.Route {
 			Options: rest.NoOptions{},
 			Summary: "Remove an AI instruction",
 			Guard:   a.needsAI,
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.deleteInstruction,
 		},
 	}
@@ -84,6 +97,11 @@ type instructionBody struct {
 	CreatedAt   hal.Time                   `json:"createdAt"`
 	UpdatedAt   hal.Time                   `json:"updatedAt"`
 	Permissions instructionPermissionsBody `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (instructionBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:ai-instructions", "inf:owner"}}
 }
 
 type instructionPermissionsBody struct {
@@ -104,6 +122,11 @@ func (a instructionRoutes) instruction(who actor.Actor, i aiinstr.Instruction) h
 		CreatedAt: hal.Time(i.CreatedAt), UpdatedAt: hal.Time(i.UpdatedAt),
 		Permissions: may,
 	}}
+}
+
+// instructionsBody is what a page of instructions has beside its rows.
+type instructionsBody struct {
+	Permissions instructionPermissionsBody `json:"permissions"`
 }
 
 // needsAI guards the AI routes: AI has to be on in the tenant (400), and the caller has to hold the
@@ -133,15 +156,18 @@ func (a instructionRoutes) listInstructions(r *rest.Request) (rest.Reply, error)
 		}))
 }
 
+// instructionInput is a new instruction.
+type instructionInput struct {
+	Slug        string             `json:"slug"`
+	Description rest.Field[string] `json:"description"`
+	Content     string             `json:"content"`
+}
+
 // createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its
 // slug; a description that is blank or null counts as left out. 400 without slug or content; 409
 // for a taken slug.
 func (a instructionRoutes) createInstruction(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Slug        string             `json:"slug"`
-		Description rest.Field[string] `json:"description"`
-		Content     string             `json:"content"`
-	}](r)
+	in, err := rest.Decode[instructionInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -166,14 +192,17 @@ func (a instructionRoutes) getInstruction(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.instruction(r.Who, i))
 }
 
+// instructionUpdate is a change of an instruction.
+type instructionUpdate struct {
+	Description rest.Field[string] `json:"description"`
+	Content     string             `json:"content"`
+}
+
 // putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new
 // content; a description that is blank or null counts as left out, and then the old one stays. A
 // slug is passed over. 403 for others than the owner and superusers.
 func (a instructionRoutes) putInstruction(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Description rest.Field[string] `json:"description"`
-		Content     string             `json:"content"`
-	}](r, instructionBody{})
+	in, err := rest.DecodeUpdate[instructionUpdate](r, instructionBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -169,6 +169,8 @@ type Handler interface {
 	// ctx if some still do then. From its call on, clients that take or send nothing for
 	// Config.LastIdle are cut.
 	Drain(ctx context.Context) error
+	// OpenAPI returns the description of all routes, as JSON. It is made once.
+	OpenAPI() ([]byte, error)
 }
 
 // api is what the nouns share.
@@ -178,6 +180,8 @@ type api struct {
 	chatting     *limiter.Limiter       // of open conversations, by tenant and person
 	plurals      map[entity.Kind]string // see pluralsOf
 	byName       map[string]*rest.Route
+	table        []rest.Route
+	description  description
 	viewHeaders  viewHeaders
 	viewTokens   *view.Tokens
 	origin       string      // of BaseURL
@@ -227,6 +231,7 @@ func New(c Config) (Handler, error) {
 		return nil, err
 	}
 	routes := a.routes()
+	a.table = routes
 	a.byName = make(map[string]*rest.Route, len(routes))
 	for i := range routes {
 		a.complete(&routes[i])

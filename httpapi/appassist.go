@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/chat/assist"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 )
 
 // chats is what the routes that language models answer share. Visitors call some.
@@ -42,6 +43,7 @@ func (a appAssistRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Summary: "What the chat of an app offers",
 			Guard:   a.needsModel,
+			Gives:   openapi.OK(openapi.One[appChatBody]()),
 			Handle:  a.getAppChat,
 		},
 		{
@@ -52,6 +54,9 @@ func (a appAssistRoutes) routes() []rest.Route {
 			AnyType: true,
 			Summary: "Ask a language model about an app",
 			Guard:   a.needsModel,
+			Takes:   openapi.Input[chatInput](),
+			Gives:   openapi.OK(openapi.Bytes("text/event-stream")),
+			Fails:   []int{400, 403, 404, 503},
 			Handle:  a.chatWithApp,
 		},
 		{
@@ -61,6 +66,8 @@ func (a appAssistRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Summary: "Questions that can be asked about an app",
 			Guard:   a.needsModel,
+			Gives:   openapi.OK(openapi.One[suggestionsBody]()),
+			Fails:   []int{400},
 			Handle:  a.getAppSuggestions,
 		},
 		{
@@ -70,6 +77,7 @@ func (a appAssistRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Summary: "Questions about an app that a language model suggests",
 			Guard:   a.needsModel,
+			Gives:   openapi.OK(openapi.One[suggestionsBody]()),
 			Handle:  a.suggestAboutApp,
 		},
 		{
@@ -80,6 +88,8 @@ func (a appAssistRoutes) routes() []rest.Route {
 			Options: rest.NoOptions{},
 			Summary: "Icons for an app that a language model suggests",
 			Guard:   a.needsModel,
+			Gives:   openapi.OK(openapi.One[iconsBody]()),
+			Fails:   []int{400},
 			Handle:  a.suggestAppIcon,
 		},
 		{
@@ -90,6 +100,7 @@ func (a appAssistRoutes) routes() []rest.Route {
 			Options: rest.NoOptions{},
 			Summary: "The manifest of an app in the format of today",
 			Guard:   a.needsModel,
+			Gives:   openapi.OK(openapi.One[modernizedBody]()),
 			Handle:  a.modernizeAppManifest,
 		},
 	}
@@ -155,6 +166,11 @@ type appChatBody struct {
 	Model       string   `json:"model"`  // that answers if a message names none; "" for the provider's own choice
 	Models      []string `json:"models"` // that a message can name
 	Tools       []string `json:"tools"`
+}
+
+// Relations implements openapi.Related.
+func (appChatBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-suggestions", "inf:app-suggestions-ai"}}
 }
 
 // models returns the names of the models, the default one first.
@@ -478,6 +494,11 @@ type suggestionsBody struct {
 	Suggestions []string `json:"suggestions"`
 }
 
+// Relations implements openapi.Related.
+func (suggestionsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-chat"}}
+}
+
 // getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked
 // about the app: those of its settings, else some about its datasets. No model is asked. 403 for
 // those who may not run the app; 404.
@@ -544,10 +565,7 @@ func (a appAssistRoutes) suggestAppIcon(r *rest.Request) (rest.Reply, error) {
 	}); err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(struct {
-		Icon  string   `json:"icon"`
-		Icons []string `json:"icons"`
-	}{icons[0], icons})
+	return rest.OK(iconsBody{icons[0], icons})
 }
 
 // modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it
@@ -566,11 +584,5 @@ func (a appAssistRoutes) modernizeAppManifest(r *rest.Request) (rest.Reply, erro
 	}); err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(struct {
-		Path    string   `json:"path"`
-		Before  string   `json:"before"`
-		After   string   `json:"after"`
-		Changes []string `json:"changes"`
-		Added   []string `json:"added"`
-	}{path, old, m.Text, m.Changes, m.Added})
+	return rest.OK(modernizedBody{path, old, m.Text, m.Changes, m.Added})
 }

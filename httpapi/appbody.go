@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -48,6 +49,23 @@ type appBody struct {
 	CreatedAt   hal.Time           `json:"createdAt"`
 	UpdatedAt   hal.Time           `json:"updatedAt"`
 	Permissions appPermissionsBody `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (appBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"edit", "inf:app", "inf:app-agents", "inf:app-chat", "inf:app-dependencies", "inf:app-dependency",
+			"inf:app-draft-diff", "inf:app-environment", "inf:app-environment-var", "inf:app-events",
+			"inf:app-messages", "inf:app-modernize-manifest", "inf:app-roles", "inf:app-share",
+			"inf:app-shares", "inf:app-stats", "inf:app-stats-api", "inf:app-stats-tables",
+			"inf:app-suggest-icon", "inf:app-suggestions", "inf:app-suggestions-ai", "inf:app-tag",
+			"inf:app-tags", "inf:app-tokens", "inf:app-webhooks", "inf:apps", "inf:apps-drafts",
+			"inf:apps-list", "inf:apps-recent", "inf:copy", "inf:deploy", "inf:draft", "inf:entrypoint",
+			"inf:export-bundle", "inf:favorite", "inf:library", "inf:library-contents", "inf:migrate",
+			"inf:owner", "inf:print[]", "share",
+		},
+	}
 }
 
 type appPermissionsBody struct {
@@ -216,14 +234,129 @@ func (a appRoutes) shownApp(v apps.Shown, err error) (rest.Reply, error) {
 	return rest.OK(a.deployedApp(v))
 }
 
+// deployedAppBody is an app with what its deploy has done.
+type deployedAppBody struct {
+	appBody
+	Deployed deployedBody `json:"deployed"`
+}
+
 // deployedApp encodes an app with what was deployed, if anything.
 func (a appRoutes) deployedApp(v apps.Shown) hal.Resource {
 	res := a.app(v, true)
 	if v.Deployed != nil {
-		res.Value = struct {
-			appBody
-			Deployed deployedBody `json:"deployed"`
-		}{res.Value.(appBody), newDeployedBody(*v.Deployed)}
+		res.Value = deployedAppBody{res.Value.(appBody), newDeployedBody(*v.Deployed)}
 	}
 	return res
+}
+
+// appsBody is what a page of apps has beside its rows.
+type appsBody struct {
+	Aggs        aggregatesBody      `json:"aggs"`
+	Permissions listPermissionsBody `json:"permissions"`
+}
+
+type aggregatesBody struct {
+	Total int `json:"total"`
+}
+
+// listPermissionsBody is what the caller may do with a list.
+type listPermissionsBody struct {
+	Create bool `json:"create"`
+}
+
+// appRow is an app in the plain list.
+type appRow struct {
+	ID          string             `json:"id"`
+	NaturalID   string             `json:"naturalId"`
+	Type        string             `json:"type"`
+	Name        string             `json:"name"`
+	Slug        *string            `json:"slug"`
+	Description *string            `json:"description"`
+	OwnerID     string             `json:"ownerId"`
+	Shared      bool               `json:"shared"`
+	Favorite    bool               `json:"favorite"`
+	IsManaged   bool               `json:"isManaged"`
+	FolderID    *string            `json:"folderId"`
+	EditingID   *string            `json:"editingId"`
+	LockedBy    *string            `json:"editingLockedBy"`
+	CreatedAt   hal.Time           `json:"createdAt"`
+	UpdatedAt   hal.Time           `json:"updatedAt"`
+	Permissions appPermissionsBody `json:"permissions"`
+}
+
+// rolesBody are the roles in which the caller can see an app.
+type rolesBody struct {
+	Roles  []roleBody `json:"roles"`
+	Switch bool       `json:"switchRoles"`
+}
+
+// Relations implements openapi.Related.
+func (rolesBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app"}}
+}
+
+// dataAccessBody is what an app may read.
+type dataAccessBody struct {
+	Access   []accessBody `json:"access"`
+	Datasets []needBody   `json:"datasets"`
+}
+
+// Relations implements openapi.Related.
+func (dataAccessBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app"}}
+}
+
+// iconsBody are the icons that a model suggests, the best one first.
+type iconsBody struct {
+	Icon  string   `json:"icon"`
+	Icons []string `json:"icons"`
+}
+
+// modernizedBody is a manifest as it is and as a model has rewritten it.
+type modernizedBody struct {
+	Path    string   `json:"path"`
+	Before  string   `json:"before"`
+	After   string   `json:"after"`
+	Changes []string `json:"changes"`
+	Added   []string `json:"added"`
+}
+
+// datasetInput is what binds an alias to a dataset.
+type datasetInput struct {
+	DatasetID string             `json:"datasetId"`
+	Alias     string             `json:"alias"`
+	Label     rest.Field[string] `json:"label"`
+}
+
+// newAppInput is a new app.
+type newAppInput struct {
+	appInput
+	Datasets []datasetInput `json:"datasets"`
+}
+
+// ownerInput names the new owner of an app or assistant.
+type ownerInput struct {
+	OwnerID string `json:"ownerId"`
+}
+
+// roleBody is a role of an app's manifest as the API writes it.
+type roleBody struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Assigned    bool   `json:"assigned"` // to the caller
+}
+
+// accessBody is a rule of a manifest as the API writes it.
+type accessBody struct {
+	Methods     []string `json:"methods"`
+	Path        string   `json:"path"`
+	Description string   `json:"description"`
+}
+
+// needBody is a dataset that a manifest declares as the API writes it.
+type needBody struct {
+	Alias       string  `json:"alias"`
+	Description string  `json:"description"`
+	DatasetID   *string `json:"datasetId"` // null: none is bound to the alias
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -50,6 +51,11 @@ type comparisonBody struct {
 	Extra        []string          `json:"extra"`
 	Digests      map[string]string `json:"digests"`
 	MaxFileBytes int64             `json:"maxFileBytes"`
+}
+
+// Relations implements openapi.Related.
+func (comparisonBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:contents"}}
 }
 
 // compareApp serves POST /api/apps/{id}/_compare {files: {path: sha256}} with at most 10,000 files:

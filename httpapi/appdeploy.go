@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -32,6 +33,8 @@ func (a appDeployRoutes) routes() []rest.Route {
 			Writes:  rest.InSlot,
 			Options: strictInput{},
 			Summary: "Compile the handlers of an app, and run them from now on",
+			Gives:   openapi.OK(openapi.One[deployedAppBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.deployApp,
 		},
 		{
@@ -42,6 +45,8 @@ func (a appDeployRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Options: strictInput{},
 			Summary: "Run the pending migrations of an app",
+			Gives:   openapi.OK(openapi.One[migrationsBody]()),
+			Fails:   []int{404},
 			Handle:  a.migrateApp,
 		},
 		{
@@ -50,6 +55,8 @@ func (a appDeployRoutes) routes() []rest.Route {
 			Name:    "getAppTables",
 			Grants:  programs,
 			Summary: "The tables of an app's database",
+			Gives:   openapi.OK(openapi.One[tablesBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppTables,
 		},
 		{
@@ -58,6 +65,8 @@ func (a appDeployRoutes) routes() []rest.Route {
 			Name:    "getAppCalls",
 			Grants:  programs,
 			Summary: "How often the handlers of an app and the calls of its pages ran",
+			Gives:   openapi.OK(openapi.One[callStatsBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppCalls,
 		},
 		{
@@ -66,6 +75,8 @@ func (a appDeployRoutes) routes() []rest.Route {
 			Name:    "getAppCall",
 			Grants:  programs,
 			Summary: "One call of an app's server route with its log",
+			Gives:   openapi.OK(openapi.One[invocationDetailBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppCall,
 		},
 	}
@@ -135,6 +146,17 @@ func strictOf(r *rest.Request) (strict bool, err error) {
 	return strict, err
 }
 
+// migrationsBody is what a migration of an app's database has done.
+type migrationsBody struct {
+	Migrations []string `json:"migrations"`
+	Warnings   []string `json:"warnings"`
+}
+
+// Relations implements openapi.Related.
+func (migrationsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app"}}
+}
+
 // migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations, warnings}, the names of the
 // migrations that were pending and are applied now, of an app or draft, and sentences about those
 // that have changed since they were applied, or come before one that was applied; 400 for one that
@@ -152,10 +174,7 @@ func (a appDeployRoutes) migrateApp(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Resource{Links: hal.Self(a.href(
 		"apps", r.Param("id"), "_migrate",
 	)).With("inf:app", a.href("apps", r.Param("id"))),
-		Value: struct {
-			Migrations []string `json:"migrations"`
-			Warnings   []string `json:"warnings"`
-		}{append([]string{}, applied...), append([]string{}, warnings...)}})
+		Value: migrationsBody{append([]string{}, applied...), append([]string{}, warnings...)}})
 }
 
 // getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows,
@@ -176,8 +195,16 @@ func (a appDeployRoutes) getAppTables(r *rest.Request) (rest.Reply, error) {
 	self := a.href("apps", app, "stats", "tables")
 	return rest.OK(hal.Resource{
 		Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")),
-		Value: stats,
+		Value: tablesBody(stats),
 	})
+}
+
+// tablesBody is the SQL database of an app as the API writes it.
+type tablesBody workspaces.Stats
+
+// Relations implements openapi.Related.
+func (tablesBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-stats"}}
 }
 
 // callsBody is the calls of one route on one day, as the API writes it.
@@ -189,6 +216,17 @@ type callsBody struct {
 	Calls  int64  `json:"calls"`
 	Failed int64  `json:"failed"`
 	AvgMS  int64  `json:"averageMs"`
+}
+
+// callStatsBody are the calls of an app's server.
+type callStatsBody struct {
+	Calls  []callsBody      `json:"calls"`
+	Recent []invocationBody `json:"recent"`
+}
+
+// Relations implements openapi.Related.
+func (callStatsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-stats", "inf:app-stats-api-call"}}
 }
 
 // getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path,
@@ -226,10 +264,7 @@ func (a appDeployRoutes) getAppCalls(r *rest.Request) (rest.Reply, error) {
 	} else {
 		links["inf:app-stats-api-call"] = hal.Link{Href: self + "/{invocationId}", Templated: true}
 	}
-	return rest.OK(hal.Resource{Links: links, Value: struct {
-		Calls  []callsBody      `json:"calls"`
-		Recent []invocationBody `json:"recent"`
-	}{rows, recent}})
+	return rest.OK(hal.Resource{Links: links, Value: callStatsBody{rows, recent}})
 }
 
 // getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of

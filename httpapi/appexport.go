@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -30,6 +31,8 @@ func (a appExportRoutes) routes() []rest.Route {
 			AnyType:    true,
 			Options:    rest.NoOptions{},
 			Summary:    "The archive of an app",
+			Gives:      openapi.OK(openapi.Bytes("application/gzip")),
+			Fails:      []int{400, 403},
 			Handle:     a.exportApp,
 		},
 	}

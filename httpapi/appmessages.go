@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/messages"
@@ -30,6 +31,8 @@ func (a appMessageRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   append(slices.Clone(filtered), "type"),
 			Summary: "The notifications and e-mails that an app has sent",
+			Gives:   openapi.OK(openapi.PageWith[messageBody, messagesBody]("inf:app-message")),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.listAppMessages,
 		},
 		{
@@ -38,6 +41,8 @@ func (a appMessageRoutes) routes() []rest.Route {
 			Name:    "getAppMessage",
 			Grants:  programs,
 			Summary: "One notification or e-mail that an app has sent",
+			Gives:   openapi.OK(openapi.One[messageBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppMessage,
 		},
 		{
@@ -47,6 +52,8 @@ func (a appMessageRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   filtered,
 			Summary: "The events that an app has emitted",
+			Gives:   openapi.OK(openapi.Page[eventBody]("inf:app-event")),
+			Fails:   []int{400, 403},
 			Handle:  a.listAppEvents,
 		},
 		{
@@ -55,6 +62,8 @@ func (a appMessageRoutes) routes() []rest.Route {
 			Name:    "getAppEvent",
 			Grants:  programs,
 			Summary: "One event that an app has emitted",
+			Gives:   openapi.OK(openapi.One[eventBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppEvent,
 		},
 	}
@@ -91,6 +100,11 @@ type messageBody struct {
 	UpdatedAt hal.Time `json:"updatedAt"`
 }
 
+// Relations implements openapi.Related.
+func (messageBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-messages"}}
+}
+
 func (a appMessageRoutes) message(m messages.Message) hal.Resource {
 	links := hal.Self(a.href(
 		"apps", m.App, "messages", m.ID,
@@ -114,6 +128,11 @@ type eventBody struct {
 	progressBody
 	CreatedAt hal.Time `json:"createdAt"`
 	UpdatedAt hal.Time `json:"updatedAt"`
+}
+
+// Relations implements openapi.Related.
+func (eventBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-events"}}
 }
 
 func (a appMessageRoutes) event(e messages.Event) hal.Resource {
@@ -154,6 +173,11 @@ func (a appMessageRoutes) listAppMessages(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rest.Collection(
 		a.BaseURL, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message,
 	))
+}
+
+// messagesBody is what a page of messages has beside its rows.
+type messagesBody struct {
+	Summary map[string]map[string]int `json:"summary"` // how many there are by type and state
 }
 
 // summaryBody returns a Summary with all types and states.

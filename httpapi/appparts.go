@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -29,6 +30,7 @@ func (a appPartRoutes) routes() []rest.Route {
 			Name:    "getAppEnvironment",
 			Grants:  programs,
 			Summary: "The names of an app's variables",
+			Gives:   openapi.OK(openapi.One[environmentBody]()),
 			Handle:  n.getAppEnvironment,
 		},
 		{
@@ -39,6 +41,8 @@ func (a appPartRoutes) routes() []rest.Route {
 			Row:     "app",
 			Writes:  rest.InTx,
 			Summary: "Set a variable of an app",
+			Takes:   openapi.Input[secretInput](),
+			Gives:   openapi.OK(openapi.One[appBody]()),
 			Handle:  a.putAppVariable,
 		},
 		{
@@ -50,6 +54,8 @@ func (a appPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a variable of an app",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteAppVariable,
 		},
 		{
@@ -59,6 +65,7 @@ func (a appPartRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   none,
 			Summary: "The datasets that an app uses",
+			Gives:   openapi.OK(openapi.Whole[dependencyBody]("inf:app-dependency", "inf:app")),
 			Handle:  a.listAppDependencies,
 		},
 		{
@@ -67,6 +74,7 @@ func (a appPartRoutes) routes() []rest.Route {
 			Name:    "getAppDependency",
 			Grants:  programs,
 			Summary: "What an alias of an app is bound to",
+			Gives:   openapi.OK(openapi.One[dependencyBody]()),
 			Handle:  a.getAppDependency,
 		},
 		{
@@ -77,6 +85,9 @@ func (a appPartRoutes) routes() []rest.Route {
 			Row:     "app-dependency",
 			Writes:  rest.InTx,
 			Summary: "Bind an alias of an app to a dataset",
+			Takes:   openapi.Update[dependencyInput, dependencyBody](),
+			Gives:   openapi.OK(openapi.One[dependencyBody]()),
+			Fails:   []int{400},
 			Handle:  a.putAppDependency,
 		},
 		{
@@ -88,6 +99,8 @@ func (a appPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Unbind an alias of an app",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteAppDependency,
 		},
 		{
@@ -97,6 +110,7 @@ func (a appPartRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   none,
 			Summary: "The tags of an app",
+			Gives:   openapi.OK(openapi.Whole[tagBody]("inf:app-tag", "inf:app")),
 			Handle:  a.listAppTags,
 		},
 		{
@@ -105,6 +119,7 @@ func (a appPartRoutes) routes() []rest.Route {
 			Name:    "getAppTag",
 			Grants:  programs,
 			Summary: "One tag of an app",
+			Gives:   openapi.OK(openapi.One[tagBody]()),
 			Handle:  a.getAppTag,
 		},
 		{
@@ -115,6 +130,9 @@ func (a appPartRoutes) routes() []rest.Route {
 			Row:     "app-tag",
 			Writes:  rest.InTx,
 			Summary: "Tag an app",
+			Takes:   openapi.None(),
+			Gives:   openapi.OK(openapi.One[tagBody]()),
+			Fails:   []int{404},
 			Handle:  a.putAppTag,
 		},
 		{
@@ -126,9 +144,20 @@ func (a appPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Take a tag off an app",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  a.deleteAppTag,
 		},
 	}
+}
+
+// environmentBody has the names of an app's variables.
+type environmentBody struct {
+	Env map[string]*string `json:"env"`
+}
+
+// Relations implements openapi.Related.
+func (environmentBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-environment-var"}}
 }
 
 // getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}, with null
@@ -146,7 +175,9 @@ func (n drafted) getAppEnvironment(r *rest.Request) (rest.Reply, error) {
 			unset = append(unset, v.Name)
 		}
 	}
-	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names, unset)
+	return n.secretNames(r, "environment", "inf:app-environment-var", names, unset, func(masks map[string]*string) any {
+		return environmentBody{masks}
+	})
 }
 
 // putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a
@@ -173,6 +204,11 @@ type dependencyBody struct {
 	Type      string `json:"type"`
 	DatasetID string `json:"datasetId"`
 	Label     string `json:"label"`
+}
+
+// Relations implements openapi.Related.
+func (dependencyBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:dataset"}}
 }
 
 func (a appPartRoutes) dependency(app string, d apps.Dataset) hal.Resource {
@@ -219,13 +255,16 @@ func (a appPartRoutes) getAppDependency(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.dependency(r.Param("id"), all[at]))
 }
 
+// dependencyInput binds an app to a dataset.
+type dependencyInput struct {
+	DatasetID string             `json:"datasetId"`
+	Label     rest.Field[string] `json:"label"`
+}
+
 // putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the
 // binding; 400 for an unknown dataset; 404; 403 without the permission bind.
 func (a appPartRoutes) putAppDependency(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		DatasetID string             `json:"datasetId"`
-		Label     rest.Field[string] `json:"label"`
-	}](r, dependencyBody{})
+	in, err := rest.DecodeUpdate[dependencyInput](r, dependencyBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -253,6 +292,11 @@ func (a appPartRoutes) deleteAppDependency(r *rest.Request) (rest.Reply, error) 
 // tagBody is a tag of an app as the API writes it.
 type tagBody struct {
 	TagID string `json:"tagId"`
+}
+
+// Relations implements openapi.Related.
+func (tagBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:tag"}}
 }
 
 func (a appPartRoutes) appTag(app, id string) hal.Resource {

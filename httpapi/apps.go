@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -30,6 +31,8 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   searched,
 			Summary: "The apps that the caller sees",
+			Gives:   openapi.OK(openapi.PageWith[appBody, appsBody]("inf:app")),
+			Fails:   []int{400},
 			Handle:  a.listApps,
 		},
 		{
@@ -39,6 +42,9 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Writes:  rest.InTx,
 			Summary: "Add an app",
+			Takes:   openapi.Input[newAppInput](),
+			Gives:   openapi.Created(openapi.One[appBody]()),
+			Fails:   []int{400, 403, 409},
 			Handle:  a.createApp,
 		},
 		{
@@ -49,6 +55,7 @@ func (a appRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   none,
 			Summary: "All apps that the caller sees, in short",
+			Gives:   openapi.OK(openapi.List[appRow]()),
 			Handle:  a.listAllApps,
 		},
 		{
@@ -58,9 +65,19 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   none,
 			Summary: "The drafts of the apps that the caller may change",
+			Gives:   openapi.OK(openapi.List[appRow]()),
 			Handle:  a.listAppDrafts,
 		},
-		{Method: get, Pattern: one, Name: "getApp", Grants: programs, Summary: "One app", Handle: a.getApp},
+		{
+			Method:  get,
+			Pattern: one,
+			Name:    "getApp",
+			Grants:  programs,
+			Summary: "One app",
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{404},
+			Handle:  a.getApp,
+		},
 		{
 			Method:  put,
 			Pattern: one,
@@ -69,6 +86,9 @@ func (a appRoutes) routes() []rest.Route {
 			Row:     "app",
 			Writes:  rest.InTx,
 			Summary: "Change an app",
+			Takes:   openapi.Update[appInput, appBody](),
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{400, 403, 409},
 			Handle:  a.putApp,
 		},
 		{
@@ -80,6 +100,7 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Delete an app, so that it can be restored",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  a.deleteApp,
 		},
 		{
@@ -90,6 +111,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Restore a deleted app",
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{404},
 			Handle:  a.restoreApp,
 		},
 		{
@@ -100,6 +123,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a deleted app for good",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.purgeApp,
 		},
 		{
@@ -111,6 +136,7 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InSlot,
 			Options: copyAppInput{},
 			Summary: "Copy an app",
+			Gives:   openapi.Created(openapi.One[appBody]().Or(openapi.One[deployedAppBody]())),
 			Handle:  a.copyApp,
 		},
 		{
@@ -121,6 +147,9 @@ func (a appRoutes) routes() []rest.Route {
 			Row:     "app",
 			Writes:  rest.InTx,
 			Summary: "Pass an app on to another owner",
+			Takes:   openapi.Input[ownerInput](),
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{400, 403},
 			Handle:  a.putAppOwner,
 		},
 
@@ -133,6 +162,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: forceInput{},
 			Summary: "Begin a draft of an app, or go on with it",
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{400},
 			Handle:  a.editApp,
 		},
 		{
@@ -141,6 +172,8 @@ func (a appRoutes) routes() []rest.Route {
 			Name:    "getAppDraft",
 			Grants:  programs,
 			Summary: "The draft of an app",
+			Gives:   openapi.OK(openapi.One[appBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppDraft,
 		},
 		{
@@ -152,6 +185,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Discard the draft of an app",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{409},
 			Handle:  n.deleteDraft,
 		},
 		{
@@ -161,6 +196,8 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Heavy:   rest.Brief,
 			Summary: "What the draft of an app changes",
+			Gives:   openapi.OK(openapi.One[diffBody]()),
+			Fails:   []int{404},
 			Handle:  n.getDiff,
 		},
 		{
@@ -172,6 +209,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InSlot,
 			Options: commitInput{},
 			Summary: "Publish the draft of an app",
+			Gives:   openapi.OK(openapi.One[deployedAppBody]()),
+			Fails:   []int{400, 404, 409},
 			Handle:  a.commitAppDraft,
 		},
 
@@ -182,6 +221,8 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   paged,
 			Summary: "The files of an app",
+			Gives:   openapi.OK(openapi.Page[libraryFileBody]("inf:content")),
+			Fails:   []int{403},
 			Handle:  n.listFiles,
 		},
 		{
@@ -192,6 +233,8 @@ func (a appRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Options: compareInput{},
 			Summary: "How the files of an app differ from others",
+			Gives:   openapi.OK(openapi.One[comparisonBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.compareApp,
 		},
 		{
@@ -202,6 +245,7 @@ func (a appRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			AnyType: true,
 			Summary: "The bytes of an app's file",
+			Gives:   openapi.OK(openapi.Bytes("*/*")),
 			Handle:  n.getFile,
 		},
 		{
@@ -212,6 +256,9 @@ func (a appRoutes) routes() []rest.Route {
 			Row:     "library-file",
 			Heavy:   rest.Brief,
 			Summary: "Write a file of an app",
+			Takes:   openapi.Input[fileInput]().Or(openapi.Bytes("*/*")),
+			Gives:   openapi.OK(openapi.One[libraryFileBody]()),
+			Fails:   []int{400, 409},
 			Handle:  n.putFile,
 		},
 		{
@@ -223,6 +270,8 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a file of an app",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404, 409},
 			Handle:  n.deleteFile,
 		},
 
@@ -233,6 +282,7 @@ func (a appRoutes) routes() []rest.Route {
 			Grants:  rights,
 			Query:   none,
 			Summary: "With whom an app is shared",
+			Gives:   openapi.OK(openapi.Whole[shareBody]("inf:app-share", "inf:app")),
 			Handle:  n.listShares,
 		},
 		{
@@ -241,6 +291,8 @@ func (a appRoutes) routes() []rest.Route {
 			Name:    "getAppShare",
 			Grants:  rights,
 			Summary: "The share of one principal",
+			Gives:   openapi.OK(openapi.One[shareBody]()),
+			Fails:   []int{404},
 			Handle:  n.getShare,
 		},
 		{
@@ -251,6 +303,9 @@ func (a appRoutes) routes() []rest.Route {
 			Row:     "app-share",
 			Writes:  rest.InTx,
 			Summary: "Share an app, or change a share",
+			Takes:   openapi.Update[shareInput, shareBody](),
+			Gives:   openapi.OK(openapi.One[shareBody]()),
+			Fails:   []int{400, 403},
 			Handle:  n.putShare,
 		},
 		{
@@ -262,6 +317,7 @@ func (a appRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "End a share",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  n.deleteShare,
 		},
 	}
@@ -280,32 +336,12 @@ func (a appRoutes) listApps(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	extra := map[string]any{
-		"aggs":        map[string]int{"total": page.Total},
-		"permissions": map[string]bool{"create": a.Apps.CanCreate(r.Who)},
+		"aggs":        aggregatesBody{page.Total},
+		"permissions": listPermissionsBody{a.Apps.CanCreate(r.Who)},
 	}
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource {
 		return a.app(v, false)
 	}))
-}
-
-// appRow is an app in the plain list.
-type appRow struct {
-	ID          string             `json:"id"`
-	NaturalID   string             `json:"naturalId"`
-	Type        string             `json:"type"`
-	Name        string             `json:"name"`
-	Slug        *string            `json:"slug"`
-	Description *string            `json:"description"`
-	OwnerID     string             `json:"ownerId"`
-	Shared      bool               `json:"shared"`
-	Favorite    bool               `json:"favorite"`
-	IsManaged   bool               `json:"isManaged"`
-	FolderID    *string            `json:"folderId"`
-	EditingID   *string            `json:"editingId"`
-	LockedBy    *string            `json:"editingLockedBy"`
-	CreatedAt   hal.Time           `json:"createdAt"`
-	UpdatedAt   hal.Time           `json:"updatedAt"`
-	Permissions appPermissionsBody `json:"permissions"`
 }
 
 func (a appRoutes) appRow(v apps.Shown) appRow {
@@ -341,21 +377,11 @@ func (a appRoutes) listAppDrafts(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(rows)
 }
 
-// datasetInput is what binds an alias to a dataset.
-type datasetInput struct {
-	DatasetID string             `json:"datasetId"`
-	Alias     string             `json:"alias"`
-	Label     rest.Field[string] `json:"label"`
-}
-
 // createApp serves POST /api/apps: 201 and the app, which the caller owns, with an empty library.
 // 403 without the license for the type app, or below the role designer (for the type app admin);
 // 409 for a slug that the caller has used.
 func (a appRoutes) createApp(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		appInput
-		Datasets []datasetInput `json:"datasets"`
-	}](r)
+	in, err := rest.Decode[newAppInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -503,9 +529,7 @@ func (a appRoutes) copyApp(r *rest.Request) (rest.Reply, error) {
 // putAppOwner serves PUT /api/apps/{id}/owner {ownerId}: 200 and the app; 400 for an unknown
 // principal; 404; 403.
 func (a appRoutes) putAppOwner(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		OwnerID string `json:"ownerId"`
-	}](r)
+	in, err := rest.Decode[ownerInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -36,9 +37,19 @@ func (a appServerRoutes) routes() []rest.Route {
 		{http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"},
 	} {
 		routes = append(routes, rest.Route{
-			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, Grants: programs, AnyType: true,
-			AnyQuery: true, Slashes: true, Summary: "A route of an app's server", Handle: a.callAppServer,
-			Begin: a.headers, Caller: a.viewer,
+			Method:   m.method,
+			Pattern:  "/api/apps/:id/view/api/*path",
+			Name:     m.name,
+			Grants:   programs,
+			AnyType:  true,
+			AnyQuery: true,
+			Slashes:  true,
+			Summary:  "A route of an app's server",
+			Takes:    openapi.Bytes("*/*"),
+			Gives:    openapi.Answers{openapi.AnyStatus: openapi.Bytes("*/*")},
+			Handle:   a.callAppServer,
+			Begin:    a.headers,
+			Caller:   a.viewer,
 		})
 	}
 	return routes

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -34,6 +35,8 @@ func (a appTokenRoutes) routes() []rest.Route {
 			Secret:  true,
 			Query:   paged,
 			Summary: "The tokens that show an app to visitors",
+			Gives:   openapi.OK(openapi.Page[tokenBody]("inf:token")),
+			Fails:   []int{400, 403, 404},
 			Handle:  n.list,
 		},
 		{
@@ -44,6 +47,9 @@ func (a appTokenRoutes) routes() []rest.Route {
 			Secret:  true,
 			Writes:  rest.InTx,
 			Summary: "Make a token that shows an app to visitors",
+			Takes:   openapi.Input[appTokenInput](),
+			Gives:   openapi.Created(openapi.One[newToken]()),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.createAppToken,
 		},
 		{
@@ -53,6 +59,8 @@ func (a appTokenRoutes) routes() []rest.Route {
 			Grants:  credentials,
 			Secret:  true,
 			Summary: "One token that shows an app to visitors",
+			Gives:   openapi.OK(openapi.One[tokenBody]()),
+			Fails:   []int{404},
 			Handle:  n.get,
 		},
 		{
@@ -64,6 +72,8 @@ func (a appTokenRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Revoke a token that shows an app to visitors",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  n.remove,
 		},
 	}
@@ -145,6 +155,12 @@ func (n tokened) made(
 	}})
 }
 
+// appTokenInput is a new token for a share of an app.
+type appTokenInput struct {
+	tokenInput
+	Roles rest.Field[[]string] `json:"roles"`
+}
+
 // createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201
 // and the token with its key, which cannot be read again; data has the roles, and the calls that
 // the manifest allows now, which are the most that the link ever allows. _links.share is the
@@ -152,10 +168,7 @@ func (n tokened) made(
 // manifest does not have, and for a draft; 403 without the permission share, and for a caller with
 // a token; 404; 409 for a manifest that cannot be read.
 func (a appTokenRoutes) createAppToken(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		tokenInput
-		Roles rest.Field[[]string] `json:"roles"`
-	}](r)
+	in, err := rest.Decode[appTokenInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

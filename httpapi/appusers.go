@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -28,6 +29,7 @@ func (a appUserRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   none,
 			Summary: "The apps that the caller visited last",
+			Gives:   openapi.OK(openapi.List[appRow]()),
 			Handle:  a.listRecentApps,
 		},
 		{
@@ -36,6 +38,7 @@ func (a appUserRoutes) routes() []rest.Route {
 			Name:    "getAppFavorite",
 			Grants:  programs,
 			Summary: "Whether an app is a favorite of the caller",
+			Gives:   openapi.OK(openapi.One[favoriteBody]()),
 			Handle:  a.getAppFavorite,
 		},
 		{
@@ -46,6 +49,9 @@ func (a appUserRoutes) routes() []rest.Route {
 			Row:     "app",
 			Writes:  rest.InTx,
 			Summary: "Make an app a favorite of the caller",
+			Takes:   openapi.Input[favoriteInput](),
+			Gives:   openapi.OK(openapi.One[favoriteBody]()),
+			Fails:   []int{404},
 			Handle:  a.putAppFavorite,
 		},
 		{
@@ -57,6 +63,7 @@ func (a appUserRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Make an app no favorite of the caller any more",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  a.deleteAppFavorite,
 		},
 		{
@@ -65,6 +72,8 @@ func (a appUserRoutes) routes() []rest.Route {
 			Name:    "getAppStats",
 			Grants:  programs,
 			Summary: "How often an app was viewed",
+			Gives:   openapi.OK(openapi.One[appStatsBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAppStats,
 		},
 	}
@@ -73,6 +82,11 @@ func (a appUserRoutes) routes() []rest.Route {
 // favoriteBody is what the caller has of an app.
 type favoriteBody struct {
 	Favorite bool `json:"favorite"`
+}
+
+// Relations implements openapi.Related.
+func (favoriteBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app"}}
 }
 
 // favorite replies with the result of a service: 200 and whether the app is a favorite.
@@ -92,12 +106,15 @@ func (a appUserRoutes) getAppFavorite(r *rest.Request) (rest.Reply, error) {
 	return a.favorite(r.Param("id"), v, err)
 }
 
+// favoriteInput says whether an app is a favorite of the caller.
+type favoriteInput struct {
+	Favorite *bool `json:"favorite"`
+}
+
 // putAppFavorite serves PUT /api/apps/{id}/favorite {favorite?}: 200 and {favorite}, true unless
 // the body says otherwise; 404.
 func (a appUserRoutes) putAppFavorite(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Favorite *bool `json:"favorite"`
-	}](r)
+	in, err := rest.Decode[favoriteInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -135,6 +152,17 @@ type dayBody struct {
 	Users int      `json:"users"`
 }
 
+// appStatsBody is how often an app was opened.
+type appStatsBody struct {
+	Days  []dayBody `json:"days"`
+	Total int64     `json:"total"`
+}
+
+// Relations implements openapi.Related.
+func (appStatsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app"}}
+}
+
 // getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the
 // views of the last 30 days, in UTC, without days of no views, and their sum; 404; 403 for those
 // who do not see the app's insides.
@@ -153,8 +181,5 @@ func (a appUserRoutes) getAppStats(r *rest.Request) (rest.Reply, error) {
 		total += d.Views
 	}
 	links := hal.Self(a.href("apps", r.Param("id"), "stats")).With("inf:app", a.href("apps", r.Param("id")))
-	return rest.OK(hal.Resource{Links: links, Value: struct {
-		Days  []dayBody `json:"days"`
-		Total int64     `json:"total"`
-	}{days, total}})
+	return rest.OK(hal.Resource{Links: links, Value: appStatsBody{days, total}})
 }

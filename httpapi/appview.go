@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -51,7 +52,10 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "getAppView",
 			Grants:  programs,
 			AnyType: true,
+			Reads:   []string{"role", "print"},
 			Summary: "The page of an app",
+			Gives:   openapi.OK(openapi.Bytes("text/html")),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.getAppView,
 			Begin:   a.headers,
 			Caller:  a.viewer,
@@ -65,6 +69,8 @@ func (a appViewRoutes) routes() []rest.Route {
 			AnyType: true,
 			Slashes: true,
 			Summary: "A file for the pages of an app",
+			Gives:   openapi.Answers{200: openapi.Bytes("*/*"), 206: openapi.Bytes("*/*")},
+			Fails:   []int{403, 404},
 			Handle:  a.getAppViewFile,
 			Begin:   a.headers,
 			Caller:  a.viewer,
@@ -77,6 +83,8 @@ func (a appViewRoutes) routes() []rest.Route {
 			AnyType: true,
 			Slashes: true,
 			Summary: "A call that the manifest of an app allows",
+			Gives:   openapi.OK(openapi.Bytes("*/*")),
+			Fails:   []int{403, 404},
 			Handle:  a.callFromAppView,
 			Begin:   a.headers,
 			Caller:  a.viewer,
@@ -87,6 +95,7 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "getAppRoles",
 			Grants:  programs,
 			Summary: "The roles of an app, and which ones the caller has",
+			Gives:   openapi.OK(openapi.One[rolesBody]()),
 			Handle:  a.getAppRoles,
 		},
 		{
@@ -95,6 +104,7 @@ func (a appViewRoutes) routes() []rest.Route {
 			Name:    "getAppDataAccess",
 			Grants:  programs,
 			Summary: "What the manifest of an app lets it do",
+			Gives:   openapi.OK(openapi.One[dataAccessBody]()),
 			Handle:  a.getAppDataAccess,
 		},
 	}
@@ -528,14 +538,6 @@ func (a appViewRoutes) callOfPage(r *rest.Request, path string) (rest.Reply, err
 	}}, nil
 }
 
-// roleBody is a role of an app's manifest as the API writes it.
-type roleBody struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Assigned    bool   `json:"assigned"` // to the caller
-}
-
 // getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}],
 // switchRoles}, the roles of the manifest, which of them the caller has, and whether the caller may
 // view the app as another one. 404; 409 for a manifest that cannot be read.
@@ -548,28 +550,11 @@ func (a appViewRoutes) getAppRoles(r *rest.Request) (rest.Reply, error) {
 	for i, role := range v.Manifest.Roles {
 		roles[i] = roleBody{role.ID, role.Name, role.Description, slices.Contains(v.Roles, role.ID)}
 	}
-	return rest.OK(hal.Resource{Links: a.ofApp(v, "roles"), Value: struct {
-		Roles  []roleBody `json:"roles"`
-		Switch bool       `json:"switchRoles"`
-	}{roles, v.Switch}})
+	return rest.OK(hal.Resource{Links: a.ofApp(v, "roles"), Value: rolesBody{roles, v.Switch}})
 }
 
 func (a appViewRoutes) ofApp(v apps.Viewed, what string) hal.Links {
 	return hal.Self(a.href("apps", v.ID, what)).With("inf:app", a.href("apps", v.ID))
-}
-
-// accessBody is a rule of a manifest as the API writes it.
-type accessBody struct {
-	Methods     []string `json:"methods"`
-	Path        string   `json:"path"`
-	Description string   `json:"description"`
-}
-
-// needBody is a dataset that a manifest declares as the API writes it.
-type needBody struct {
-	Alias       string  `json:"alias"`
-	Description string  `json:"description"`
-	DatasetID   *string `json:"datasetId"` // null: none is bound to the alias
 }
 
 // getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path,
@@ -580,10 +565,7 @@ func (a appViewRoutes) getAppDataAccess(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := struct {
-		Access   []accessBody `json:"access"`
-		Datasets []needBody   `json:"datasets"`
-	}{make([]accessBody, len(v.Manifest.Access)), make([]needBody, len(v.Manifest.Datasets))}
+	body := dataAccessBody{make([]accessBody, len(v.Manifest.Access)), make([]needBody, len(v.Manifest.Datasets))}
 	for i, rule := range v.Manifest.Access {
 		body.Access[i] = accessBody(rule)
 	}

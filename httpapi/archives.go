@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
@@ -34,6 +35,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			AnyType:    true,
 			Options:    rest.NoOptions{},
 			Summary:    "The archive of a bundle",
+			Gives:      openapi.OK(openapi.Bytes("application/gzip")),
+			Fails:      []int{404},
 			Handle:     a.exportBundle,
 		},
 		{
@@ -46,6 +49,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Options:    deployInput{},
 			Summary:    "Bring a bundle into other tenants",
+			Gives:      openapi.OK(openapi.One[deployedBundleBody]()),
+			Fails:      []int{400, 403, 404},
 			Handle:     a.deployBundle,
 		},
 		{
@@ -59,6 +64,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			Options:    importInput{},
 			File:       true,
 			Summary:    "Import an archive",
+			Gives:      openapi.OK(openapi.One[reportBody]()),
+			Fails:      []int{400, 409},
 			Handle:     a.importBundle,
 		},
 		{
@@ -71,6 +78,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			AnyType:    true,
 			Options:    manifestInput{},
 			Summary:    "The archive of entries without a bundle",
+			Gives:      openapi.OK(openapi.Bytes("application/gzip")),
+			Fails:      []int{400, 409},
 			Handle:     a.exportEntries,
 		},
 		{
@@ -83,6 +92,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Options:    deployEntriesInput{},
 			Summary:    "Bring entries without a bundle into other tenants",
+			Gives:      openapi.OK(openapi.One[deployedBundleBody]()),
+			Fails:      []int{403},
 			Handle:     a.deployEntries,
 		},
 		{
@@ -96,6 +107,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			Options:    importInput{},
 			File:       true,
 			Summary:    "Replace content by an archive's",
+			Gives:      openapi.OK(openapi.One[restoredBody]()),
+			Fails:      []int{400, 403},
 			Handle:     a.restoreArchive,
 		},
 		{
@@ -109,6 +122,8 @@ func (a archiveRoutes) routes() []rest.Route {
 			Options:    restoreInput{},
 			File:       true,
 			Summary:    "Replace content by a staged archive's",
+			Gives:      openapi.OK(openapi.One[restoredBody]()),
+			Fails:      []int{400},
 			Handle:     a.restoreFile,
 		},
 	}
@@ -241,27 +256,34 @@ func (a archiveRoutes) deployBundle(r *rest.Request) (rest.Reply, error) {
 	return a.deployed(results, err)
 }
 
+// deployResultBody is what a deploy has done in a tenant.
+type deployResultBody struct {
+	Tenant string `json:"tenant"`
+	reportBody
+	Archive *backupBody   `json:"archive"`
+	Error   *rest.Problem `json:"error,omitempty"`
+}
+
+// deployedBundleBody is what a deploy has done.
+type deployedBundleBody struct {
+	Results []deployResultBody `json:"results"`
+}
+
 // deployed encodes the results of a deploy. A tenant that failed when others had been deployed to
 // has an error, in the shape of all errors, and counts of 0.
 func (a archiveRoutes) deployed(results []bundles.Deployed, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type result struct {
-		Tenant string `json:"tenant"`
-		reportBody
-		Archive *backupBody   `json:"archive"`
-		Error   *rest.Problem `json:"error,omitempty"`
-	}
-	rows := make([]result, len(results))
+	rows := make([]deployResultBody, len(results))
 	for i, d := range results {
-		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.ImportResult), Archive: a.backup(d.Archive)}
+		rows[i] = deployResultBody{Tenant: d.Tenant, reportBody: report(d.ImportResult), Archive: a.backup(d.Archive)}
 		if d.Err != nil {
 			p := a.problemOf(d.Err)
 			rows[i].Error = &p
 		}
 	}
-	return rest.OK(map[string]any{"results": rows})
+	return rest.OK(deployedBundleBody{rows})
 }
 
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200
@@ -424,6 +446,12 @@ func (a archiveRoutes) restoreFile(r *rest.Request) (rest.Reply, error) {
 	return a.restore(r, file, in.options())
 }
 
+// restoredBody is what a restore has done.
+type restoredBody struct {
+	reportBody
+	Archive *backupBody `json:"archive"`
+}
+
 func (a archiveRoutes) restore(r *rest.Request, content io.Reader, o bundles.ImportOptions) (rest.Reply, error) {
 	if o.Rule != "" && o.Rule != entity.Overwrite {
 		return rest.Reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
@@ -432,10 +460,7 @@ func (a archiveRoutes) restore(r *rest.Request, content io.Reader, o bundles.Imp
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(struct {
-		reportBody
-		Archive *backupBody `json:"archive"`
-	}{report(restored), a.backup(restored.Archive)})
+	return rest.OK(restoredBody{report(restored), a.backup(restored.Archive)})
 }
 
 // problemOf is the error shape of a failure that is part of an answer.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -38,6 +39,18 @@ type assistantBody struct {
 	CreatedAt          hal.Time                 `json:"createdAt"`
 	UpdatedAt          hal.Time                 `json:"updatedAt"`
 	Permissions        assistantPermissionsBody `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (assistantBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"edit", "inf:assistant", "inf:assistant-datasets", "inf:assistant-draft-diff",
+			"inf:assistant-files", "inf:assistant-references", "inf:assistant-secrets", "inf:assistant-share",
+			"inf:assistant-shares", "inf:assistant-skills", "inf:assistant-tokens", "inf:assistants",
+			"inf:assistants-list", "inf:chat", "inf:comments", "inf:draft", "inf:image", "inf:owner",
+		},
+	}
 }
 
 type assistantPermissionsBody struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -33,6 +34,9 @@ func (a assistantChatRoutes) routes() []rest.Route {
 			Caller:  a.chatter,
 			Summary: "Talk to an assistant",
 			Guard:   a.needsModel,
+			Takes:   openapi.Input[chatInput](),
+			Gives:   openapi.OK(openapi.Bytes("text/event-stream")),
+			Fails:   []int{400, 403, 404, 503},
 			Handle:  a.chatWithAssistant,
 		},
 		{
@@ -45,6 +49,8 @@ func (a assistantChatRoutes) routes() []rest.Route {
 			Options: imageInput{},
 			Summary: "Make an image",
 			Guard:   a.needsImages,
+			Gives:   openapi.OK(openapi.Bytes("image/*")),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.makeAssistantImage,
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -36,6 +37,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   none,
 			Summary: "What an assistant can do",
+			Gives:   openapi.OK(openapi.Whole[assistantSkillBody]("inf:assistant-skill", "inf:assistant")),
 			Handle:  a.listAssistantSkills,
 		},
 		{
@@ -44,6 +46,8 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Name:    "getAssistantSkill",
 			Grants:  nothing,
 			Summary: "One skill of an assistant",
+			Gives:   openapi.OK(openapi.One[assistantSkillBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAssistantSkill,
 		},
 		{
@@ -54,6 +58,9 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Row:     "assistant-skill",
 			Writes:  rest.InTx,
 			Summary: "Add or change a skill of an assistant",
+			Takes:   openapi.Update[skillUpdate, assistantSkillBody](),
+			Gives:   openapi.OK(openapi.One[assistantSkillBody]()),
+			Fails:   []int{400},
 			Handle:  a.putAssistantSkill,
 		},
 		{
@@ -65,6 +72,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Take a skill off an assistant",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  a.deleteAssistantSkill,
 		},
 		{
@@ -73,6 +81,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Name:    "getAssistantSecrets",
 			Grants:  credentials,
 			Summary: "The names of an assistant's secrets",
+			Gives:   openapi.OK(openapi.One[secretsBody]()),
 			Handle:  n.getAssistantSecrets,
 		},
 		{
@@ -83,6 +92,9 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Row:     "assistant",
 			Writes:  rest.InTx,
 			Summary: "Set a secret of an assistant",
+			Takes:   openapi.Input[secretInput](),
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
+			Fails:   []int{400},
 			Handle:  a.putAssistantSecret,
 		},
 		{
@@ -94,6 +106,8 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a secret of an assistant",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteAssistantSecret,
 		},
 		{
@@ -103,6 +117,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   none,
 			Summary: "The datasets that an assistant knows",
+			Gives:   openapi.OK(openapi.Whole[knownDatasetBody]("inf:assistant-dataset", "inf:assistant")),
 			Handle:  a.listAssistantDatasets,
 		},
 		{
@@ -111,6 +126,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Name:    "getAssistantDataset",
 			Grants:  nothing,
 			Summary: "What an assistant knows of a dataset",
+			Gives:   openapi.OK(openapi.One[knownDatasetBody]()),
 			Handle:  a.getAssistantDataset,
 		},
 		{
@@ -121,6 +137,9 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Row:     "assistant-dataset",
 			Writes:  rest.InTx,
 			Summary: "Let an assistant know a dataset",
+			Takes:   openapi.Update[knownDatasetInput, knownDatasetBody](),
+			Gives:   openapi.OK(openapi.One[knownDatasetBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.putAssistantDataset,
 		},
 		{
@@ -132,6 +151,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Take a dataset off an assistant",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  a.deleteAssistantDataset,
 		},
 		{
@@ -141,6 +161,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   none,
 			Summary: "The entities that an assistant knows",
+			Gives:   openapi.OK(openapi.Whole[assistantReferenceBody]("inf:assistant-reference", "inf:assistant")),
 			Handle:  a.listAssistantReferences,
 		},
 		{
@@ -149,6 +170,7 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Name:    "getAssistantReference",
 			Grants:  nothing,
 			Summary: "One reference of an assistant",
+			Gives:   openapi.OK(openapi.One[assistantReferenceBody]()),
 			Handle:  a.getAssistantReference,
 		},
 		{
@@ -159,6 +181,9 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Row:     "assistant-reference",
 			Writes:  rest.InTx,
 			Summary: "Let an assistant know an entity",
+			Takes:   openapi.Update[referenceInput, assistantReferenceBody](),
+			Gives:   openapi.OK(openapi.One[assistantReferenceBody]()),
+			Fails:   []int{400},
 			Handle:  a.putAssistantReference,
 		},
 		{
@@ -170,6 +195,8 @@ func (a assistantPartRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Take a reference off an assistant",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteAssistantReference,
 		},
 	})
@@ -225,7 +252,17 @@ func datasetsOf(as assistants.Assistant) []assistants.Dataset     { return as.Da
 func referencesOf(as assistants.Assistant) []assistants.Reference { return as.References }
 
 func (a assistantPartRoutes) skill(id string, s assistants.Skill) hal.Resource {
-	return a.known(id, s, "skills", s.Name)
+	res := a.known(id, s, "skills", s.Name)
+	res.Value = assistantSkillBody(s)
+	return res
+}
+
+// assistantSkillBody is a skill of an assistant as the API writes it.
+type assistantSkillBody assistants.Skill
+
+// Relations implements openapi.Related.
+func (assistantSkillBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:assistant", "inf:assistant-skills"}}
 }
 
 // knownDatasetBody is what an assistant knows of a dataset as the API writes it.
@@ -235,6 +272,11 @@ type knownDatasetBody struct {
 	Filter    json.RawMessage `json:"filter"`
 }
 
+// Relations implements openapi.Related.
+func (knownDatasetBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:assistant", "inf:assistant-datasets", "inf:dataset"}}
+}
+
 func (a assistantPartRoutes) knownDataset(id string, d assistants.Dataset) hal.Resource {
 	res := a.known(id, d, "datasets", d.DatasetID)
 	res.Value = knownDatasetBody{d.DatasetID, string(d.Mode), d.Filter}
@@ -242,8 +284,17 @@ func (a assistantPartRoutes) knownDataset(id string, d assistants.Dataset) hal.R
 	return res
 }
 
+// assistantReferenceBody is a reference of an assistant as the API writes it.
+type assistantReferenceBody assistants.Reference
+
+// Relations implements openapi.Related.
+func (assistantReferenceBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:assistant", "inf:assistant-references", "inf:entity"}}
+}
+
 func (a assistantPartRoutes) reference(id string, ref assistants.Reference) hal.Resource {
 	res := a.known(id, ref, "references", ref.EntityType, ref.EntityID)
+	res.Value = assistantReferenceBody(ref)
 	if href := a.entityHref(entity.Kind(ref.EntityType), ref.EntityID); href != "" {
 		res.Links.With("inf:entity", href)
 	}
@@ -263,14 +314,17 @@ func (a assistantPartRoutes) getAssistantSkill(r *rest.Request) (rest.Reply, err
 	}, a.skill)
 }
 
+// skillUpdate is the body of a write to a skill.
+type skillUpdate struct {
+	Type   *string                     `json:"type"`
+	Config rest.Field[json.RawMessage] `json:"config"`
+}
+
 // putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the
 // skill, whose type is its name unless type says otherwise; 400 for a type that this server does
 // not provide; 404; 403; 409 for a draft that somebody else edits.
 func (a assistantPartRoutes) putAssistantSkill(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Type   *string                     `json:"type"`
-		Config rest.Field[json.RawMessage] `json:"config"`
-	}](r, assistants.Skill{})
+	in, err := rest.DecodeUpdate[skillUpdate](r, assistants.Skill{})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -308,6 +362,16 @@ func objectOrNull(name string, f rest.Field[json.RawMessage]) error {
 	return nil
 }
 
+// secretsBody has the names of an assistant's secrets.
+type secretsBody struct {
+	Secrets map[string]*string `json:"secrets"`
+}
+
+// Relations implements openapi.Related.
+func (secretsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:assistant", "inf:assistant-secret"}}
+}
+
 // getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}};
 // 404; 403.
 func (n drafted) getAssistantSecrets(r *rest.Request) (rest.Reply, error) {
@@ -315,7 +379,9 @@ func (n drafted) getAssistantSecrets(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names, nil)
+	return n.secretNames(r, "secrets", "inf:assistant-secret", names, nil, func(masks map[string]*string) any {
+		return secretsBody{masks}
+	})
 }
 
 // putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant;
@@ -354,15 +420,18 @@ func (a assistantPartRoutes) getAssistantDataset(r *rest.Request) (rest.Reply, e
 	}, a.knownDataset)
 }
 
+// knownDatasetInput is what an assistant shall know of a dataset.
+type knownDatasetInput struct {
+	Mode   *string                     `json:"mode"`
+	Filter rest.Field[json.RawMessage] `json:"filter"`
+}
+
 // putAssistantDataset serves PUT /api/assistants/{id}/datasets/{datasetId} {mode?, filter?}: 200
 // and the dataset; the mode of a new one is full unless mode says otherwise: full, subset, schema
 // or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400 for an
 // unknown dataset; 404; 403; 409 for a draft that somebody else edits.
 func (a assistantPartRoutes) putAssistantDataset(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Mode   *string                     `json:"mode"`
-		Filter rest.Field[json.RawMessage] `json:"filter"`
-	}](r, knownDatasetBody{})
+	in, err := rest.DecodeUpdate[knownDatasetInput](r, knownDatasetBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -414,14 +483,17 @@ func (a assistantPartRoutes) getAssistantReference(r *rest.Request) (rest.Reply,
 	}, a.reference)
 }
 
+// referenceInput is a reference of an assistant.
+type referenceInput struct {
+	Label rest.Field[string] `json:"label"`
+}
+
 // putAssistantReference serves PUT /api/assistants/{id}/references/{entityType}/{entityId}
 // {label?}: 200 and the reference. A dispatcher hands over to the assistants among its references.
 // 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a draft
 // that somebody else edits.
 func (a assistantPartRoutes) putAssistantReference(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Label rest.Field[string] `json:"label"`
-	}](r, assistants.Reference{})
+	in, err := rest.DecodeUpdate[referenceInput](r, assistants.Reference{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

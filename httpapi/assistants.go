@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -33,6 +34,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   searched,
 			Summary: "The assistants that the caller sees",
+			Gives:   openapi.OK(openapi.PageWith[assistantBody, assistantsBody]("inf:assistant")),
+			Fails:   []int{400, 403},
 			Handle:  a.listAssistants,
 		},
 		{
@@ -42,6 +45,9 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Writes:  rest.InTx,
 			Summary: "Add an assistant",
+			Takes:   openapi.Input[assistantInput](),
+			Gives:   openapi.Created(openapi.One[assistantBody]()),
+			Fails:   []int{400, 409},
 			Handle:  a.createAssistant,
 		},
 		{
@@ -52,6 +58,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   none,
 			Summary: "All assistants that the caller sees, in short",
+			Gives:   openapi.OK(openapi.List[assistantRow]()),
 			Handle:  a.listAllAssistants,
 		},
 		{
@@ -61,6 +68,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   none,
 			Summary: "The drafts of the assistants that the caller may change",
+			Gives:   openapi.OK(openapi.List[assistantRow]()),
 			Handle:  a.listAssistantDrafts,
 		},
 		{
@@ -70,6 +78,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   none,
 			Summary: "The skills that this server provides",
+			Gives:   openapi.OK(openapi.List[assistants.SkillType]()),
 			Handle:  a.listSkillTypes,
 		},
 		{
@@ -78,6 +87,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Name:    "getAssistant",
 			Grants:  nothing,
 			Summary: "One assistant",
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
+			Fails:   []int{404},
 			Handle:  a.getAssistant,
 		},
 		{
@@ -88,6 +99,9 @@ func (a assistantRoutes) routes() []rest.Route {
 			Row:     "assistant",
 			Writes:  rest.InTx,
 			Summary: "Change an assistant",
+			Takes:   openapi.Update[assistantInput, assistantBody](),
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
+			Fails:   []int{403},
 			Handle:  a.putAssistant,
 		},
 		{
@@ -99,6 +113,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove an assistant with its draft and files",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{403},
 			Handle:  a.deleteAssistant,
 		},
 		{
@@ -109,6 +125,9 @@ func (a assistantRoutes) routes() []rest.Route {
 			Row:     "assistant",
 			Writes:  rest.InTx,
 			Summary: "Pass an assistant on to another owner",
+			Takes:   openapi.Input[ownerInput](),
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
+			Fails:   []int{400},
 			Handle:  a.putAssistantOwner,
 		},
 
@@ -121,6 +140,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: forceInput{},
 			Summary: "Begin a draft of an assistant, or go on with it",
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
 			Handle:  a.editAssistant,
 		},
 		{
@@ -129,6 +149,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Name:    "getAssistantDraft",
 			Grants:  nothing,
 			Summary: "The draft of an assistant",
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
 			Handle:  a.getAssistantDraft,
 		},
 		{
@@ -140,6 +161,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Discard the draft of an assistant",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  n.deleteDraft,
 		},
 		{
@@ -149,6 +172,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Heavy:   rest.Brief,
 			Summary: "What the draft of an assistant changes",
+			Gives:   openapi.OK(openapi.One[diffBody]()),
 			Handle:  n.getDiff,
 		},
 		{
@@ -160,6 +184,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: forceInput{},
 			Summary: "Publish the draft of an assistant",
+			Gives:   openapi.OK(openapi.One[assistantBody]()),
+			Fails:   []int{404},
 			Handle:  a.commitAssistantDraft,
 		},
 
@@ -170,6 +196,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "The files of an assistant",
+			Gives:   openapi.OK(openapi.Page[libraryFileBody]("inf:content")),
+			Fails:   []int{403},
 			Handle:  n.listFiles,
 		},
 		{
@@ -180,6 +208,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			AnyType: true,
 			Summary: "The bytes of an assistant's file",
+			Gives:   openapi.OK(openapi.Bytes("*/*")),
 			Handle:  n.getFile,
 		},
 		{
@@ -190,6 +219,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Row:     "library-file",
 			Heavy:   rest.Brief,
 			Summary: "Write a file of an assistant",
+			Takes:   openapi.Input[fileInput]().Or(openapi.Bytes("*/*")),
+			Gives:   openapi.OK(openapi.One[libraryFileBody]()),
 			Handle:  n.putFile,
 		},
 		{
@@ -201,6 +232,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a file of an assistant",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  n.deleteFile,
 		},
 
@@ -211,6 +243,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  rights,
 			Query:   none,
 			Summary: "With whom an assistant is shared",
+			Gives:   openapi.OK(openapi.Whole[shareBody]("inf:assistant-share", "inf:assistant")),
 			Handle:  n.listShares,
 		},
 		{
@@ -219,6 +252,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Name:    "getAssistantShare",
 			Grants:  rights,
 			Summary: "The share of one principal",
+			Gives:   openapi.OK(openapi.One[shareBody]()),
 			Handle:  n.getShare,
 		},
 		{
@@ -229,6 +263,9 @@ func (a assistantRoutes) routes() []rest.Route {
 			Row:     "assistant-share",
 			Writes:  rest.InTx,
 			Summary: "Share an assistant, or change a share",
+			Takes:   openapi.Update[shareInput, shareBody](),
+			Gives:   openapi.OK(openapi.One[shareBody]()),
+			Fails:   []int{400},
 			Handle:  n.putShare,
 		},
 		{
@@ -240,6 +277,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "End a share",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  n.deleteShare,
 		},
 
@@ -251,6 +289,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Secret:  true,
 			Query:   paged,
 			Summary: "The tokens of an assistant",
+			Gives:   openapi.OK(openapi.Page[tokenBody]("inf:token")),
+			Fails:   []int{403},
 			Handle:  t.list,
 		},
 		{
@@ -261,6 +301,8 @@ func (a assistantRoutes) routes() []rest.Route {
 			Secret:  true,
 			Writes:  rest.InTx,
 			Summary: "Make a token of an assistant",
+			Takes:   openapi.Input[tokenInput](),
+			Gives:   openapi.Created(openapi.One[newToken]()),
 			Handle:  a.createAssistantToken,
 		},
 		{
@@ -270,6 +312,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Grants:  credentials,
 			Secret:  true,
 			Summary: "One token of an assistant",
+			Gives:   openapi.OK(openapi.One[tokenBody]()),
 			Handle:  t.get,
 		},
 		{
@@ -281,6 +324,7 @@ func (a assistantRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Revoke a token of an assistant",
+			Gives:   openapi.OK(openapi.None()),
 			Handle:  t.remove,
 		},
 	})
@@ -298,7 +342,7 @@ func (a assistantRoutes) listAssistants(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	extra := map[string]any{"permissions": map[string]bool{"create": a.Assistants.CanCreate(r.Who)}}
+	extra := map[string]any{"permissions": listPermissionsBody{a.Assistants.CanCreate(r.Who)}}
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:assistant", extra, a.assistant))
 }
 
@@ -328,6 +372,11 @@ func newAssistantRow(v assistants.Shown) assistantRow {
 		v.ModelID, v.Embedded, v.OwnerID, v.Shared, v.FolderID, v.EditingID,
 		v.EditLock.LockedBy, hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), assistantPermissionsBody(v.Permissions),
 	}
+}
+
+// assistantsBody is what a page of assistants has beside its rows.
+type assistantsBody struct {
+	Permissions listPermissionsBody `json:"permissions"`
 }
 
 // listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the
@@ -468,9 +517,7 @@ func (a assistantRoutes) deleteAssistant(r *rest.Request) (rest.Reply, error) {
 // putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for
 // an unknown principal; 404; 403.
 func (a assistantRoutes) putAssistantOwner(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		OwnerID string `json:"ownerId"`
-	}](r)
+	in, err := rest.Decode[ownerInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

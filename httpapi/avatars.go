@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -26,6 +27,8 @@ func (a avatarRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			AnyType: true,
 			Summary: "A user's picture",
+			Gives:   openapi.OK(openapi.Bytes("image/*")),
+			Fails:   []int{404},
 			Handle:  a.getAvatar,
 		},
 		{
@@ -36,6 +39,9 @@ func (a avatarRoutes) routes() []rest.Route {
 			Row:     "avatar",
 			Query:   []string{"filename"},
 			Summary: "Set a user's picture",
+			Takes:   openapi.Bytes("*/*", "multipart/form-data"),
+			Gives:   openapi.OK(openapi.One[userBody]()),
+			Fails:   []int{403},
 			Handle:  a.putAvatar,
 		},
 		{
@@ -47,6 +53,8 @@ func (a avatarRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a user's picture",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{403, 404},
 			Handle:  a.deleteAvatar,
 		},
 	}
@@ -54,13 +62,16 @@ func (a avatarRoutes) routes() []rest.Route {
 
 // avatarBody describes the picture of a principal, or the initials and colors that replace it.
 type avatarBody struct {
-	Initials    string `json:"initials"`
-	ColorIndex  int    `json:"colorIndex"`
-	AvatarColor struct {
-		Background string `json:"background"`
-		Text       string `json:"text"`
-	} `json:"avatarColor"`
-	AvatarURL string `json:"avatarUrl,omitempty"`
+	Initials    string          `json:"initials"`
+	ColorIndex  int             `json:"colorIndex"`
+	AvatarColor avatarColorBody `json:"avatarColor"`
+	AvatarURL   string          `json:"avatarUrl,omitempty"`
+}
+
+// avatarColorBody are the colors of the initials, in hex.
+type avatarColorBody struct {
+	Background string `json:"background"`
+	Text       string `json:"text"`
 }
 
 func avatar(tenant, id, initials string) avatarBody {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -44,6 +45,43 @@ var resolvedKinds = []entity.Kind{
 
 // MarshalJSON implements json.Marshaler.
 func (e entryBody) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+// entryShape has the members of an entryBody but for those that refer to its entity.
+type entryShape struct {
+	Tenant    string          `json:"tenant"`
+	ID        string          `json:"id"`
+	BundleID  string          `json:"bundleId"`
+	Type      string          `json:"type"`
+	Data      json.RawMessage `json:"data"`
+	CreatedAt hal.Time        `json:"createdAt"`
+	UpdatedAt hal.Time        `json:"updatedAt"`
+}
+
+// Shape implements openapi.Shaper.
+func (entryBody) Shape() any { return entryShape{} }
+
+// Extras implements openapi.Extended: an entry has a column for each type of entries, and, when its
+// entity has been looked up, a member for each kind.
+func (entryBody) Extras() (all []openapi.Extra) {
+	for _, column := range entryColumns {
+		all = append(all, openapi.Extra{Name: column, Body: openapi.One[string](), Null: true})
+	}
+	for _, kind := range resolvedKinds {
+		all = append(all, openapi.Extra{
+			Name: string(kind), Body: openapi.One[foundBody](), Null: true, Optional: true,
+		})
+	}
+	return all
+}
+
+// Relations implements openapi.Related.
+func (entryBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links:  []string{"inf:bundle", "inf:bundle-driver", "inf:entries"},
+		Embeds: openapi.Embeds{"inf:bundle-driver": openapi.One[bundleDriverBody]()},
+		Others: openapi.One[foundBody](),
+	}
+}
 
 // entryColumns are the members that refer to an entity of a ready kind.
 var entryColumns = bundles.Columns()
@@ -90,6 +128,11 @@ type foundBody struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Permissions any    `json:"permissions"`
+}
+
+// Relations implements openapi.Related. The links are those of the kind.
+func (foundBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{openapi.Any}}
 }
 
 // found encodes the entity that an entry refers to, with the links and permissions that the routes
@@ -185,4 +228,47 @@ func (a bundleRoutes) entryLinks(e bundles.Entry) hal.Links {
 		links.With("inf:bundle-driver", a.href("bundle-drivers", e.Type))
 	}
 	return links
+}
+
+// bundleDriverBody is a type of bundle entries as the API writes it.
+type bundleDriverBody struct {
+	Editor componentBody `json:"editor"`
+	iconBody
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Relations implements openapi.Related.
+func (bundleDriverBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:bundle-drivers"}}
+}
+
+// iconBody is the icon of a driver: it has one of the members.
+type iconBody struct {
+	Icon         string `json:"icon,omitempty"`
+	IconSVG      string `json:"iconSvg,omitempty"`
+	MaterialIcon string `json:"materialIcon,omitempty"`
+}
+
+func iconOf(d bundles.Descriptor) iconBody {
+	return iconBody{d.Icon.Name, d.Icon.SVG, d.Icon.Material}
+}
+
+// componentBody names the component of an editor, whose options are none.
+type componentBody map[string]struct{}
+
+func component(d bundles.Descriptor) componentBody { return componentBody{d.Editor: {}} }
+
+// bundleTemplateBody is a builder of bundle entries.
+type bundleTemplateBody struct {
+	Component componentBody  `json:"component"`
+	Entry     builtEntryBody `json:"entry"`
+	Group     string         `json:"group"`
+	iconBody
+	Name string `json:"name"`
+}
+
+// builtEntryBody is the entry that a builder begins with.
+type builtEntryBody struct {
+	Type string `json:"type"`
 }

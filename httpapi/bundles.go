@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 	"github.com/tenantcontent/tenantcontent/paging"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -29,6 +30,7 @@ func (a bundleRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   window,
 			Summary: "The types of bundle entries",
+			Gives:   openapi.OK(openapi.Page[bundleDriverBody]("inf:bundle-driver")),
 			Handle:  a.listBundleDrivers,
 		},
 		{
@@ -37,6 +39,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Name:    "getBundleDriver",
 			Grants:  programs,
 			Summary: "One type of bundle entries",
+			Gives:   openapi.OK(openapi.One[bundleDriverBody]()),
+			Fails:   []int{400},
 			Handle:  a.getBundleDriver,
 		},
 		{
@@ -46,6 +50,7 @@ func (a bundleRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   none,
 			Summary: "The builders of bundle entries",
+			Gives:   openapi.OK(openapi.Detective[bundleTemplateBody]()),
 			Handle:  a.listBundleTemplates,
 		},
 		{
@@ -56,6 +61,7 @@ func (a bundleRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   none,
 			Summary: "All bundles without entries",
+			Gives:   openapi.OK(openapi.List[bundleRow]()),
 			Handle:  a.listAllBundles,
 		},
 		{
@@ -65,6 +71,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   searched,
 			Summary: "The bundles with their entries",
+			Gives:   openapi.OK(openapi.Page[bundleBody]("inf:bundle")),
+			Fails:   []int{400},
 			Handle:  a.listBundles,
 		},
 		{
@@ -76,6 +84,9 @@ func (a bundleRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Add a bundle",
+			Takes:      openapi.Input[bundleInput](),
+			Gives:      openapi.Created(openapi.One[bundleBody]()),
+			Fails:      []int{400, 403, 409},
 			Handle:     a.createBundle,
 		},
 		{
@@ -84,6 +95,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Name:    "getBundle",
 			Grants:  programs,
 			Summary: "One bundle with its entries",
+			Gives:   openapi.OK(openapi.One[bundleBody]()),
+			Fails:   []int{404},
 			Handle:  a.getBundle,
 		},
 		{
@@ -96,6 +109,9 @@ func (a bundleRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Change a bundle",
+			Takes:      openapi.Update[bundleInput, bundleBody](),
+			Gives:      openapi.OK(openapi.One[bundleBody]()),
+			Fails:      []int{400, 404, 409},
 			Handle:     a.putBundle,
 		},
 		{
@@ -108,6 +124,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    rest.NoOptions{},
 			Summary:    "Remove a bundle",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{404},
 			Handle:     a.deleteBundle,
 		},
 		{
@@ -117,6 +135,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   paged,
 			Summary: "The entries of a bundle with what they refer to",
+			Gives:   openapi.OK(openapi.Page[entryBody]("inf:bundle-entry")),
+			Fails:   []int{404},
 			Handle:  a.listBundleEntries,
 		},
 		{
@@ -128,6 +148,9 @@ func (a bundleRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Add an entry to a bundle",
+			Takes:      openapi.Input[newEntryInput](),
+			Gives:      openapi.Created(openapi.One[entryBody]()),
+			Fails:      []int{400, 403, 404, 409},
 			Handle:     a.createBundleEntry,
 		},
 		{
@@ -136,6 +159,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Name:    "getBundleEntry",
 			Grants:  programs,
 			Summary: "One entry of a bundle",
+			Gives:   openapi.OK(openapi.One[entryBody]()),
+			Fails:   []int{404},
 			Handle:  a.getBundleEntry,
 		},
 		{
@@ -148,6 +173,9 @@ func (a bundleRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Change the data of an entry",
+			Takes:      openapi.Update[entryInput, entryBody](),
+			Gives:      openapi.OK(openapi.One[entryBody]()),
+			Fails:      []int{400},
 			Handle:     a.putBundleEntry,
 		},
 		{
@@ -160,6 +188,8 @@ func (a bundleRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    rest.NoOptions{},
 			Summary:    "Take an entry out of a bundle",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{404},
 			Handle:     a.deleteBundleEntry,
 		},
 	}
@@ -175,6 +205,14 @@ type bundleBody struct {
 	Description *string  `json:"description"`
 	CreatedAt   hal.Time `json:"createdAt"`
 	UpdatedAt   hal.Time `json:"updatedAt"`
+}
+
+// Relations implements openapi.Related.
+func (bundleBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{"inf:bundles", "inf:deploy", "inf:download", "inf:entries"},
+		Rows:  openapi.Embeds{"entries": openapi.List[entryBody]()},
+	}
 }
 
 // bundle encodes a bundle. Its entries, which can be many, are made when they are written.
@@ -207,24 +245,9 @@ func (a bundleRoutes) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
 
 // bundleDriver encodes a driver.
 func (a bundleRoutes) bundleDriver(d bundles.Descriptor) hal.Resource {
-	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
-	iconHint(value, d.Icon)
 	return hal.Resource{
 		Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")),
-		Value: value,
-	}
-}
-
-func component(d bundles.Descriptor) map[string]any {
-	return map[string]any{d.Editor: struct{}{}}
-}
-
-// iconHint sets the member that describes a driver's icon.
-func iconHint(value map[string]any, i bundles.Icon) {
-	for name, hint := range map[string]string{"materialIcon": i.Material, "icon": i.Name, "iconSvg": i.SVG} {
-		if hint != "" {
-			value[name] = hint
-		}
+		Value: bundleDriverBody{component(d), iconOf(d), d.ID, d.Name},
 	}
 }
 
@@ -255,18 +278,24 @@ func (a bundleRoutes) listBundleTemplates(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	items := []map[string]any{}
+	items := []bundleTemplateBody{}
 	for _, d := range all {
 		if d.Label == "" {
 			continue
 		}
-		item := map[string]any{
-			"group": "__top", "name": d.Label, "entry": map[string]string{"type": d.ID}, "component": component(d),
-		}
-		iconHint(item, d.Icon)
-		items = append(items, item)
+		items = append(items, bundleTemplateBody{component(d), builtEntryBody{d.ID}, "__top", iconOf(d), d.Label})
 	}
 	return rest.OK(hal.Detective(hal.Self(a.href("bundle-templates")), items))
+}
+
+// bundleRow is a row of the flat list of bundles.
+type bundleRow struct {
+	ID          string   `json:"id"`
+	NaturalID   string   `json:"naturalId"`
+	Name        string   `json:"name"`
+	Description *string  `json:"description"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
 // listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array,
@@ -276,17 +305,9 @@ func (a bundleRoutes) listAllBundles(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type row struct {
-		ID          string   `json:"id"`
-		NaturalID   string   `json:"naturalId"`
-		Name        string   `json:"name"`
-		Description *string  `json:"description"`
-		CreatedAt   hal.Time `json:"createdAt"`
-		UpdatedAt   hal.Time `json:"updatedAt"`
-	}
-	rows := make([]row, len(all))
+	rows := make([]bundleRow, len(all))
 	for i, b := range all {
-		rows[i] = row{b.ID, b.NaturalID(), b.Name, b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)}
+		rows[i] = bundleRow{b.ID, b.NaturalID(), b.Name, b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)}
 	}
 	return rest.OK(rows)
 }
@@ -424,6 +445,20 @@ func (a bundleRoutes) createBundleEntry(r *rest.Request) (rest.Reply, error) {
 // emptyEntry is an example of what a GET of an entry answers.
 var emptyEntry = entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, looked: true}
 
+// newEntryInput is a new entry of a bundle.
+type newEntryInput struct {
+	Type string                      `json:"type"`
+	Data rest.Field[json.RawMessage] `json:"data"`
+}
+
+// Extras implements openapi.Extended: the entity is named by the member of its type.
+func (newEntryInput) Extras() (all []openapi.Extra) {
+	for _, column := range entryColumns {
+		all = append(all, openapi.Extra{Name: column, Body: openapi.One[string](), Optional: true})
+	}
+	return all
+}
+
 // entryInput reads an entry from a body, and returns the members that no entry has. path names it
 // in messages.
 func (a bundleRoutes) entryInput(
@@ -499,12 +534,15 @@ func (a bundleRoutes) getBundleEntry(r *rest.Request) (rest.Reply, error) {
 	return a.entryReply(r, e, false)
 }
 
+// entryInput is the body of a write to an entry of a bundle.
+type entryInput struct {
+	Data rest.Field[json.RawMessage] `json:"data"`
+}
+
 // putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data;
 // 404.
 func (a bundleRoutes) putBundleEntry(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Data rest.Field[json.RawMessage] `json:"data"`
-	}](r, emptyEntry)
+	in, err := rest.DecodeUpdate[entryInput](r, emptyEntry)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -20,6 +21,7 @@ func (a inputRoutes) routes() []rest.Route {
 			Name:    "listInputEditors",
 			Grants:  nothing,
 			Summary: "The input editors",
+			Gives:   openapi.OK(openapi.Whole[inputEditorBody]("inf:input-driver")),
 			Handle:  a.listInputEditors,
 		},
 		{
@@ -28,6 +30,8 @@ func (a inputRoutes) routes() []rest.Route {
 			Name:    "getInputEditor",
 			Grants:  nothing,
 			Summary: "One input editor",
+			Gives:   openapi.OK(openapi.One[inputEditorBody]()),
+			Fails:   []int{404},
 			Handle:  a.getInputEditor,
 		},
 		{
@@ -36,6 +40,7 @@ func (a inputRoutes) routes() []rest.Route {
 			Name:    "listInputTemplates",
 			Grants:  nothing,
 			Summary: "The suggested inputs of each value type",
+			Gives:   openapi.OK(openapi.Detective[[]inputs.Preset]()),
 			Handle:  a.listInputTemplates,
 		},
 	}
@@ -54,10 +59,18 @@ func (a inputRoutes) listInputEditors(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", rows, nil))
 }
 
+// inputEditorBody is an input editor as the API writes it.
+type inputEditorBody inputs.Editor
+
+// Relations implements openapi.Related.
+func (inputEditorBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:input-editors"}}
+}
+
 func (a inputRoutes) inputEditor(e inputs.Editor) hal.Resource {
 	return hal.Resource{
 		Links: hal.Self(a.href("input-editors", e.ID)).With("inf:input-editors", a.href("input-editors")),
-		Value: e,
+		Value: inputEditorBody(e),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
@@ -27,6 +28,8 @@ func (a colorRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   searched,
 			Summary: "The palette, page by page",
+			Gives:   openapi.OK(openapi.Page[colorBody]("inf:color")),
+			Fails:   []int{400},
 			Handle:  a.listColors,
 		},
 		{
@@ -36,6 +39,7 @@ func (a colorRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Heavy:   rest.Brief,
 			Summary: "The whole palette with hex and palette name",
+			Gives:   openapi.OK(openapi.List[colorRow]()),
 			Handle:  a.listAllColors,
 		},
 		{
@@ -44,6 +48,8 @@ func (a colorRoutes) routes() []rest.Route {
 			Name:    "getColor",
 			Grants:  nothing,
 			Summary: "One color",
+			Gives:   openapi.OK(openapi.One[colorBody]()),
+			Fails:   []int{404},
 			Handle:  a.getColor,
 		},
 		{
@@ -55,6 +61,9 @@ func (a colorRoutes) routes() []rest.Route {
 			Permission: actor.ColorWrite,
 			Writes:     rest.InSlot,
 			Summary:    "Set a color",
+			Takes:      openapi.Update[colorInput, colorBody](),
+			Gives:      openapi.OK(openapi.One[colorBody]()),
+			Fails:      []int{400, 403},
 			Handle:     a.putColor,
 		},
 		{
@@ -67,6 +76,8 @@ func (a colorRoutes) routes() []rest.Route {
 			Writes:     rest.InSlot,
 			Options:    rest.NoOptions{},
 			Summary:    "Remove a color",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{403},
 			Handle:     a.deleteColor,
 		},
 		{
@@ -75,6 +86,8 @@ func (a colorRoutes) routes() []rest.Route {
 			Name:    "getColorPermissions",
 			Grants:  nothing,
 			Summary: "What the caller may do with a color",
+			Gives:   openapi.OK(openapi.One[colorPermissionsBody]()),
+			Fails:   []int{404},
 			Handle:  a.getColorPermissions,
 		},
 		{
@@ -87,6 +100,8 @@ func (a colorRoutes) routes() []rest.Route {
 			AnyType:    true,
 			Options:    exportColorsInput{},
 			Summary:    "Export the palette to a file",
+			Gives:      openapi.Answers{200: openapi.Bytes("application/json"), 201: openapi.One[downloadBody]()},
+			Fails:      []int{400, 403},
 			Handle:     a.exportColors,
 		},
 		{
@@ -99,6 +114,8 @@ func (a colorRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Options:    importColorsInput{},
 			Summary:    "Import colors from an uploaded file",
+			Gives:      openapi.OK(openapi.One[importedColorsBody]()),
+			Fails:      []int{400, 403},
 			Handle:     a.importColors,
 		},
 	}
@@ -107,6 +124,24 @@ func (a colorRoutes) routes() []rest.Route {
 // colorBody is a Color as the API writes it. It is encoded by hand because it is read often, and a
 // palette may be long.
 type colorBody colors.Color
+
+// Relations implements openapi.Related.
+func (colorBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:colors", "inf:permissions"}}
+}
+
+// colorShape has the members of a colorBody.
+type colorShape struct {
+	Tenant    string   `json:"tenant"`
+	Key       string   `json:"key"`
+	Color     string   `json:"color"` // a hex of six digits, such as #ff0000
+	Source    *string  `json:"source"`
+	CreatedAt hal.Time `json:"createdAt"`
+	UpdatedAt hal.Time `json:"updatedAt"`
+}
+
+// Shape implements openapi.Shaper.
+func (colorBody) Shape() any { return colorShape{} }
 
 // AppendJSON implements hal.Appender.
 func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
@@ -156,6 +191,13 @@ func (a colorRoutes) listAllColors(r *rest.Request) (rest.Reply, error) {
 	})
 }
 
+// colorRow is a row of the flat list.
+type colorRow struct {
+	colorShape
+	Hex   string `json:"hex"`
+	Named string `json:"named"` // of the palette's colors, the nearest one
+}
+
 // appendColor appends one row of the flat list: a color with its hex and palette name.
 func appendColor(dst []byte, c colors.Color) []byte {
 	hex := colors.Hex(c.Color)
@@ -174,6 +216,11 @@ func (a colorRoutes) getColor(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.color(c))
 }
 
+// colorInput is the body of a write to a color.
+type colorInput struct {
+	Color string `json:"color"`
+}
+
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400
 // "Invalid color format" for all JSON but an object whose color is a hex.
 func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
@@ -182,9 +229,7 @@ func (a colorRoutes) putColor(r *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, err
 	}
 	var by jsonfill.Filler
-	var in struct {
-		Color string `json:"color"`
-	}
+	var in colorInput
 	if by.Fill(raw, &in, "") != nil { // what is no object with a string is no hex
 		in.Color = ""
 	} else if err := r.RefuseUnknown(by.Unknown, colorBody{}); err != nil {
@@ -215,6 +260,18 @@ func (a colorRoutes) deleteColor(r *rest.Request) (rest.Reply, error) {
 	return rest.Done()
 }
 
+// colorPermissionsBody is what the caller may do with a color.
+type colorPermissionsBody struct {
+	Edit   bool `json:"edit"`
+	Delete bool `json:"delete"`
+	Write  bool `json:"write"`
+}
+
+// Relations implements openapi.Related.
+func (colorPermissionsBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:color"}}
+}
+
 // getColorPermissions serves GET /api/colors/{key}/permissions: 200 and what the caller may; 404.
 func (a colorRoutes) getColorPermissions(r *rest.Request) (rest.Reply, error) {
 	key := r.Param("key")
@@ -225,11 +282,7 @@ func (a colorRoutes) getColorPermissions(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Resource{Links: hal.Self(a.href(
 		"colors", key, "permissions",
 	)).With("inf:color", a.href("colors", key)),
-		Value: struct {
-			Edit   bool `json:"edit"`
-			Delete bool `json:"delete"`
-			Write  bool `json:"write"`
-		}(p)})
+		Value: colorPermissionsBody(p)})
 }
 
 // exportColorsInput are the options of an export of the palette.
@@ -276,6 +329,11 @@ type importColorsInput struct {
 	UploadID string `json:"uploadId"`
 }
 
+// importedColorsBody is how many colors were imported.
+type importedColorsBody struct {
+	ColorsImported int `json:"colorsImported"`
+}
+
 // importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file,
 // which changes nothing; 503 when other imports take too long.
 func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
@@ -292,7 +350,5 @@ func (a colorRoutes) importColors(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(struct {
-		ColorsImported int `json:"colorsImported"`
-	}{n})
+	return rest.OK(importedColorsBody{n})
 }

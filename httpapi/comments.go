@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -31,6 +32,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Name:    "getComment",
 			Grants:  nothing,
 			Summary: "One comment with its author",
+			Gives:   openapi.OK(openapi.One[commentBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.getComment,
 		},
 		{
@@ -40,6 +43,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "The replies to a comment",
+			Gives:   openapi.OK(openapi.Page[commentBody]("inf:comment")),
+			Fails:   []int{400},
 			Handle:  a.listReplies,
 		},
 		{
@@ -50,6 +55,9 @@ func (a commentRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Writes:  rest.InTx,
 			Summary: "Reply to a comment",
+			Takes:   openapi.Input[replyInput](),
+			Gives:   openapi.Created(openapi.One[commentBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.createReply,
 		},
 		{
@@ -61,6 +69,9 @@ func (a commentRoutes) routes() []rest.Route {
 			Row:     "comment",
 			Writes:  rest.InTx,
 			Summary: "Change a comment",
+			Takes:   openapi.Update[commentUpdate, commentBody](),
+			Gives:   openapi.OK(openapi.One[commentBody]()),
+			Fails:   []int{400, 403},
 			Handle:  a.putComment,
 		},
 		{
@@ -72,6 +83,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a comment with its replies",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{403, 404},
 			Handle:  a.deleteComment,
 		},
 		{
@@ -81,6 +94,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   append(slices.Clone(paged), "entityType", "entityId"),
 			Summary: "What happened to content",
+			Gives:   openapi.OK(openapi.Page[activityBody]("inf:activity")),
+			Fails:   []int{400, 404},
 			Handle:  a.listActivities,
 		},
 		{
@@ -89,6 +104,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Name:    "getActivity",
 			Grants:  nothing,
 			Summary: "One activity",
+			Gives:   openapi.OK(openapi.One[activityBody]()),
+			Fails:   []int{404},
 			Handle:  a.getActivity,
 		},
 		{
@@ -98,6 +115,8 @@ func (a commentRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "What others did that concerns a user",
+			Gives:   openapi.OK(openapi.Page[activityBody]("inf:activity")),
+			Fails:   []int{403, 404},
 			Handle:  a.listFeed,
 		},
 	}
@@ -133,6 +152,8 @@ func (a entityCommentRoutes) routes() (all []rest.Route) {
 				Query:   paged,
 				Summary: "The comments on a " + string(p.Kind),
 				Guard:   guard,
+				Gives:   openapi.OK(openapi.Page[commentBody]("inf:comment")),
+				Fails:   []int{404},
 				Handle:  a.listCommentsOf(p.Kind),
 			},
 			rest.Route{
@@ -143,69 +164,14 @@ func (a entityCommentRoutes) routes() (all []rest.Route) {
 				Writes:  rest.InTx,
 				Summary: "Comment on a " + string(p.Kind),
 				Guard:   guard,
+				Takes:   openapi.Input[commentInput](),
+				Gives:   openapi.Created(openapi.One[commentBody]()),
+				Fails:   []int{400, 404},
 				Handle:  a.createCommentOn(p.Kind),
 			},
 		)
 	}
 	return all
-}
-
-// commentBody is a Comment as the API writes it. It is encoded by hand because one of its
-// parent columns is set, and lists of comments are read often.
-type commentBody struct {
-	comments.Comment
-	user json.RawMessage // the author, for the answer to an edit; nil leaves the member out
-}
-
-// commentParents are the ready kinds that can be commented.
-var commentParents = comments.Parents()
-
-// AppendJSON implements hal.Appender.
-func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
-	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
-	dst = hal.AppendString(append(dst, `,"id":`...), c.ID)
-	dst = hal.AppendString(append(dst, `,"message":`...), c.Message)
-	dst = appendBool(append(dst, `,"public":`...), c.Public)
-	dst = hal.AppendString(append(dst, `,"userId":`...), c.UserID)
-	for _, p := range commentParents {
-		var id *string
-		if p.Kind == c.Entity.Kind {
-			id = &c.Entity.ID
-		}
-		dst = hal.AppendStringOrNull(append(hal.AppendString(append(dst, ','), p.Column), ':'), id)
-	}
-	if column := comments.HostColumn(c.Entity.Kind); column != "" {
-		dst = hal.AppendString(append(hal.AppendString(append(dst, ','), column), ':'), c.Entity.ID)
-	}
-	dst = hal.AppendStringOrNull(append(dst, `,"parentId":`...), c.ParentID)
-	dst = append(dst, `,"mentions":`...)
-	if c.Mentions == nil {
-		dst = append(dst, "null"...)
-	}
-	for i, m := range c.Mentions {
-		dst = append(dst, "[,"[min(i, 1)])
-		dst = hal.AppendString(append(dst, `{"username":`...), m.Username)
-		dst = hal.AppendStringOrNull(append(dst, `,"displayName":`...), m.DisplayName)
-		if dst = append(dst, '}'); i == len(c.Mentions)-1 {
-			dst = append(dst, ']')
-		}
-	}
-	dst = appendBool(append(dst, `,"permissions":{"edit":`...), c.May.Edit)
-	dst = appendBool(append(dst, `,"delete":`...), c.May.Delete)
-	dst = hal.AppendTime(append(dst, `},"createdAt":`...), c.CreatedAt)
-	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
-	dst = hal.AppendTimeOrNull(append(dst, `,"editedAt":`...), c.EditedAt)
-	if c.user != nil {
-		dst = append(append(dst, `,"user":`...), c.user...)
-	}
-	return append(dst, '}'), nil
-}
-
-func appendBool(dst []byte, v bool) []byte {
-	if v {
-		return append(dst, "true"...)
-	}
-	return append(dst, "false"...)
 }
 
 // besideComment has the members of a comment that are not in its row.
@@ -297,13 +263,19 @@ func (a commentRoutes) commentList(
 	}))
 }
 
+// replyInput is a new reply. A reply may have members that are not known.
+type replyInput commentInput
+
+// commentInput is a new comment.
+type commentInput struct {
+	Message string `json:"message"`
+}
+
 // createdComment encodes a new comment: 201 and the comment with its author.
 func (a commentRoutes) createdComment(
 	r *rest.Request, create func(message string) (comments.Comment, error),
 ) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Message string `json:"message"`
-	}](r)
+	in, err := rest.Decode[commentInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -353,14 +325,17 @@ func (a commentRoutes) createReply(r *rest.Request) (rest.Reply, error) {
 	})
 }
 
+// commentUpdate is a change of a comment.
+type commentUpdate struct {
+	Message *string `json:"message"`
+	Public  *bool   `json:"public"`
+}
+
 // putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with
 // its author under user; what the body leaves out stays. For the author, superusers, admins, and
 // who owns what the comment is about.
 func (a commentRoutes) putComment(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Message *string `json:"message"`
-		Public  *bool   `json:"public"`
-	}](r, commentBody{})
+	in, err := rest.DecodeUpdate[commentUpdate](r, commentBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -439,24 +414,6 @@ func (a commentRoutes) createCommentOn(kind entity.Kind) func(r *rest.Request) (
 			return a.Comments.Create(r.Context(), entity.Key{Kind: kind, ID: r.Param("id")}, message)
 		})
 	}
-}
-
-// activityBody is an Activity as the API writes it. It is encoded by hand because feeds are read
-// often.
-type activityBody comments.Activity
-
-// AppendJSON implements hal.Appender.
-func (v activityBody) AppendJSON(dst []byte) ([]byte, error) {
-	dst = hal.AppendString(append(dst, `{"tenant":`...), v.Tenant)
-	dst = hal.AppendString(append(dst, `,"id":`...), v.ID)
-	dst = hal.AppendString(append(dst, `,"type":`...), v.Type)
-	dst = hal.AppendString(append(dst, `,"entityType":`...), string(v.Entity.Kind))
-	dst = hal.AppendString(append(dst, `,"entityId":`...), v.Entity.ID)
-	dst = hal.AppendStringOrNull(append(dst, `,"commentId":`...), v.CommentID)
-	dst = hal.AppendString(append(dst, `,"userId":`...), v.UserID)
-	dst = hal.AppendString(append(dst, `,"excerpt":`...), v.Excerpt)
-	dst = hal.AppendTime(append(dst, `,"createdAt":`...), v.CreatedAt)
-	return append(dst, '}'), nil
 }
 
 func (a commentRoutes) activity(v comments.Activity) hal.Resource {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -66,6 +67,8 @@ func (a confirmationRoutes) routes() []rest.Route {
 			Options: confirmInput{},
 			Summary: "Allow or decline a call that an assistant waits with",
 			Guard:   a.needsAI,
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.confirmCall,
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -25,6 +26,8 @@ func (a domainKeyRoutes) routes() []rest.Route {
 			Grants:     settings,
 			Permission: actor.SuperuserRead,
 			Summary:    "The certificates of a domain's keys",
+			Gives:      openapi.OK(openapi.One[domainKeysBody]()),
+			Fails:      []int{404},
 			Handle:     a.getDomainKeys,
 		},
 		{
@@ -35,6 +38,8 @@ func (a domainKeyRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Options:    rest.NoOptions{},
 			Summary:    "Take a step to another key of a domain",
+			Gives:      openapi.OK(openapi.One[domainKeysBody]()),
+			Fails:      []int{400},
 			Handle:     a.rollDomainKeys,
 		},
 	}
@@ -67,6 +72,16 @@ func (a domainKeyRoutes) rollDomainKeys(r *rest.Request) (rest.Reply, error) {
 	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.Param("id")))
 }
 
+// domainKeysBody are the keys of a domain.
+type domainKeysBody struct {
+	Keys []domainKeyBody `json:"keys"`
+}
+
+// Relations implements openapi.Related.
+func (domainKeysBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:domain"}}
+}
+
 func (a domainKeyRoutes) domainKeysReply(r *rest.Request) func([]domains.KeyInfo, error) (rest.Reply, error) {
 	return func(all []domains.KeyInfo, err error) (rest.Reply, error) {
 		if err != nil {
@@ -85,7 +100,7 @@ func (a domainKeyRoutes) domainKeysReply(r *rest.Request) func([]domains.KeyInfo
 			Links: hal.Self(a.href(
 				"domains", r.Param("id"), "keys",
 			)).With("inf:domain", a.href("domains", r.Param("id"))),
-			Value: map[string][]domainKeyBody{"keys": rows},
+			Value: domainKeysBody{rows},
 		})
 	}
 }

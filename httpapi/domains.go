@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -27,6 +28,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:  settings,
 			Query:   none,
 			Summary: "The kinds of new domains",
+			Gives:   openapi.OK(openapi.Detective[domainTemplateBody]()),
 			Handle:  a.listDomainTemplates,
 		},
 		{
@@ -36,6 +38,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:  settings,
 			Query:   window,
 			Summary: "The domain drivers",
+			Gives:   openapi.OK(openapi.Page[domainDriverBody]("inf:domain-driver")),
 			Handle:  a.listDomainDrivers,
 		},
 		{
@@ -45,6 +48,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:     settings,
 			Permission: actor.SuperuserRead,
 			Summary:    "One domain driver",
+			Gives:      openapi.OK(openapi.One[domainDriverBody]()),
+			Fails:      []int{403, 404},
 			Handle:     a.getDomainDriver,
 		},
 		{
@@ -57,6 +62,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Options:    scanInput{},
 			Summary:    "Scan the directories of a driver's domains",
+			Gives:      openapi.OK(openapi.One[scansBody]()),
+			Fails:      []int{400, 403, 502},
 			Handle:     a.scanDriver,
 		},
 		{
@@ -66,6 +73,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:  settings,
 			Query:   searched,
 			Summary: "The domains, page by page",
+			Gives:   openapi.OK(openapi.Page[publicDomainRow]("inf:domain")),
 			Handle:  a.listDomains,
 		},
 		{
@@ -75,6 +83,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:  settings,
 			Query:   none,
 			Summary: "How many users and teams each domain has",
+			Gives:   openapi.OK(openapi.List[domainContentsRow]()),
 			Handle:  a.listDomainContents,
 		},
 		{
@@ -84,6 +93,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:  settings,
 			Query:   none,
 			Summary: "All domains but local",
+			Gives:   openapi.OK(openapi.List[domainRow]()),
 			Handle:  a.listAllDomains,
 		},
 		{
@@ -93,6 +103,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:     settings,
 			Permission: actor.SuperuserRead,
 			Summary:    "One domain",
+			Gives:      openapi.OK(openapi.One[domainBody]()),
+			Fails:      []int{403, 404},
 			Handle:     a.getDomain,
 		},
 		{
@@ -102,6 +114,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:     settings,
 			Permission: actor.SuperuserRead,
 			Summary:    "The driver of a domain",
+			Gives:      openapi.OK(openapi.One[domainDriverBody]()),
 			Handle:     a.getDriverOfDomain,
 		},
 		{
@@ -114,6 +127,9 @@ func (a domainRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Query:      []string{"check"},
 			Summary:    "Add a domain",
+			Takes:      openapi.Input[domainInput](),
+			Gives:      openapi.OK(openapi.One[domainBody]()),
+			Fails:      []int{400, 403, 409},
 			Handle:     a.createDomain,
 		},
 		{
@@ -126,6 +142,9 @@ func (a domainRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Query:      []string{"check"},
 			Summary:    "Change a domain",
+			Takes:      openapi.Update[domainUpdate, domainBody](),
+			Gives:      openapi.OK(openapi.One[domainBody]()),
+			Fails:      []int{400, 404},
 			Handle:     a.putDomain,
 		},
 		{
@@ -138,6 +157,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    rest.NoOptions{},
 			Summary:    "Remove a domain with its users and teams",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{400, 404},
 			Handle:     a.deleteDomain,
 		},
 		{
@@ -150,6 +171,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Writes:     rest.ByService,
 			Options:    scanInput{},
 			Summary:    "Scan the directory of one domain",
+			Gives:      openapi.OK(openapi.One[scansBody]()),
+			Fails:      []int{400},
 			Handle:     a.scanDomain,
 		},
 		{
@@ -160,6 +183,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Options:    newTestInput{},
 			Summary:    "Try out a configuration before it is saved",
+			Gives:      openapi.OK(openapi.One[domainTestBody]()),
+			Fails:      []int{400},
 			Handle:     a.testNewDomain,
 		},
 		{
@@ -170,6 +195,8 @@ func (a domainRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Options:    testInput{},
 			Summary:    "Try out a domain",
+			Gives:      openapi.OK(openapi.One[domainTestBody]()),
+			Fails:      []int{400, 403, 404},
 			Handle:     a.testDomain,
 		},
 		{
@@ -179,6 +206,7 @@ func (a domainRoutes) routes() []rest.Route {
 			Grants:     settings,
 			Permission: actor.SuperuserRead,
 			Summary:    "How far the scan of a domain is",
+			Gives:      openapi.OK(openapi.One[scanBody]()),
 			Handle:     a.getScan,
 		},
 	}
@@ -196,6 +224,16 @@ type domainBody struct {
 	Public      publicBody      `json:"public"`
 	CreatedAt   hal.Time        `json:"createdAt"`
 	UpdatedAt   hal.Time        `json:"updatedAt"`
+}
+
+// Relations implements openapi.Related.
+func (domainBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"inf:domains", "inf:driver",
+		},
+		Embeds: openapi.Embeds{"inf:driver": openapi.One[domainDriverBody]()},
+	}
 }
 
 // publicBody is the part of a domain that login pages may show; for single sign-on, it has the
@@ -269,19 +307,7 @@ func (a domainRoutes) registeredDriver(r *rest.Request, i domains.Info) hal.Reso
 
 // domainDriver encodes a driver.
 func (a domainRoutes) domainDriver(i domains.Info, links hal.Links) hal.Resource {
-	return hal.Resource{Links: links, Value: struct {
-		ID              string         `json:"id"`
-		Name            string         `json:"name"`
-		Group           string         `json:"group"`
-		Image           string         `json:"image,omitempty"`
-		LoginComponent  string         `json:"loginComponent"`
-		EditComponent   map[string]any `json:"editComponent,omitempty"`
-		ScanComponent   map[string]any `json:"scanComponent,omitempty"`
-		LoginMethod     string         `json:"loginMethod"`
-		UsernameParam   *string        `json:"usernameParam"`
-		PasswordParam   *string        `json:"passwordParam"`
-		ManagesPassword bool           `json:"managesPassword"`
-	}{
+	return hal.Resource{Links: links, Value: domainDriverBody{
 		i.ID, i.Name, i.Group, i.Image, i.LoginComponent, i.EditComponent, i.ScanComponent, i.LoginMethod,
 		orNull(i.UsernameParam), orNull(i.PasswordParam), i.ManagesPassword,
 	}}
@@ -294,19 +320,10 @@ func (a domainRoutes) listDomainTemplates(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type domain struct {
-		Type     string            `json:"type"`
-		Defaults map[string]string `json:"defaults"`
-	}
-	type template struct {
-		Name   string `json:"name"`
-		Group  string `json:"group"`
-		Domain domain `json:"domain"`
-	}
-	items := []template{}
+	items := []domainTemplateBody{}
 	for _, i := range all {
 		if i.Defaults != nil {
-			items = append(items, template{i.Name, i.Group, domain{i.ID, i.Defaults}})
+			items = append(items, domainTemplateBody{i.Name, i.Group, domainDefaults{i.ID, i.Defaults}})
 		}
 	}
 	return rest.OK(hal.Detective(hal.Self(a.href("domain-templates")), items))
@@ -345,15 +362,9 @@ func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type row struct {
-		ID     string     `json:"id"`
-		Type   string     `json:"type"`
-		Name   *string    `json:"name"`
-		Public publicBody `json:"public"`
-	}
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
 		return hal.Resource{
-			Links: a.domainLinks(r, d), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
+			Links: a.domainLinks(r, d), Value: publicDomainRow{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
 		}
 	}))
 }
@@ -365,14 +376,9 @@ func (a domainRoutes) listDomainContents(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type row struct {
-		ID        string `json:"id"`
-		UserCount int    `json:"userCount"`
-		TeamCount int    `json:"teamCount"`
-	}
-	rows := make([]row, len(all))
+	rows := make([]domainContentsRow, len(all))
 	for i, c := range all {
-		rows[i] = row{c.ID, c.Users, c.Teams}
+		rows[i] = domainContentsRow{c.ID, c.Users, c.Teams}
 	}
 	return rest.OK(rows)
 }
@@ -388,35 +394,25 @@ func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type permissions struct {
-		Edit   bool `json:"edit"`
-		Delete bool `json:"delete"`
-		Write  bool `json:"write"`
-		Scan   bool `json:"scan"`
-	}
-	type row struct {
-		ID          string          `json:"id"`
-		Name        *string         `json:"name"`
-		Description *string         `json:"description"`
-		Type        string          `json:"type"`
-		Config      json.RawMessage `json:"config"`
-		CreatedAt   hal.Time        `json:"createdAt"`
-		ScannedAt   *hal.Time       `json:"scannedAt"`
-		UpdatedAt   hal.Time        `json:"updatedAt"`
-		Default     bool            `json:"default"`
-		Permissions permissions     `json:"permissions"`
-	}
-	rows := []row{}
+	rows := []domainRow{}
 	for _, d := range all {
 		if d.Type != domains.Local {
-			rows = append(rows, row{
+			rows = append(rows, domainRow{
 				d.ID, d.Name, d.Description,
 				d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
-				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.PermissionsOf(r.Who, d)),
+				hal.Time(d.UpdatedAt), d.ID == first, domainPermissionsBody(a.Domains.PermissionsOf(r.Who, d)),
 			})
 		}
 	}
 	return rest.OK(rows)
+}
+
+// domainInput is a new domain.
+type domainInput struct {
+	Name        string                      `json:"name"`
+	Type        string                      `json:"type"`
+	Description rest.Field[string]          `json:"description"`
+	Config      rest.Field[json.RawMessage] `json:"config"`
 }
 
 // createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400
@@ -424,12 +420,7 @@ func (a domainRoutes) listAllDomains(r *rest.Request) (rest.Reply, error) {
 // MiB; 409 for a taken id. 400, too, when a provider that is to log people in cannot be read now:
 // ?check=false saves its config all the same.
 func (a domainRoutes) createDomain(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Name        string                      `json:"name"`
-		Type        string                      `json:"type"`
-		Description rest.Field[string]          `json:"description"`
-		Config      rest.Field[json.RawMessage] `json:"config"`
-	}](r)
+	in, err := rest.Decode[domainInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -475,17 +466,20 @@ func (a domainRoutes) getDomain(r *rest.Request) (rest.Reply, error) {
 	return a.domainReply(r)(a.Domains.Get(r.Context(), r.Param("id")))
 }
 
+// domainUpdate is a change of a domain.
+type domainUpdate struct {
+	ID     string                      `json:"id"`
+	Type   string                      `json:"type"`
+	Name   rest.Field[string]          `json:"name"`
+	Config rest.Field[json.RawMessage] `json:"config"`
+}
+
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which
 // changes nothing, and type; a config takes the place of the one before, except for secrets that
 // are masked or left out. 400 as createDomain, also for a mask where there is no secret, and for
 // one that is masked or left out where the config sends it to another server than before.
 func (a domainRoutes) putDomain(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		ID     string                      `json:"id"`
-		Type   string                      `json:"type"`
-		Name   rest.Field[string]          `json:"name"`
-		Config rest.Field[json.RawMessage] `json:"config"`
-	}](r, domainBody{})
+	in, err := rest.DecodeUpdate[domainUpdate](r, domainBody{})
 	switch {
 	case err != nil:
 		return rest.Reply{}, err

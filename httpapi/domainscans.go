@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -55,31 +56,40 @@ func (in scanInput) options() domains.ScanOptions {
 	return domains.ScanOptions{Domain: in.Domain, DryRun: in.DryRun, Force: in.Force}
 }
 
+// scanCounts are how many entries a scan has added and removed.
+type scanCounts struct {
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+}
+
+// scannedBody is what the scan of a domain has done.
+type scannedBody struct {
+	ID          string     `json:"id"`
+	ScannedAt   *hal.Time  `json:"scannedAt"`
+	Users       countsOf   `json:"users"`
+	Teams       countsOf   `json:"teams"`
+	Memberships scanCounts `json:"memberships"`
+	Warnings    []string   `json:"warnings"`
+	DurationMs  int64      `json:"durationMs"`
+}
+
+// scansBody is what a scan of domains has done.
+type scansBody struct {
+	Domains []scannedBody `json:"domains"`
+}
+
 func scanReply(all []domains.Scanned, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type memberships struct {
-		Added   int `json:"added"`
-		Removed int `json:"removed"`
-	}
-	type row struct {
-		ID          string      `json:"id"`
-		ScannedAt   *hal.Time   `json:"scannedAt"`
-		Users       countsOf    `json:"users"`
-		Teams       countsOf    `json:"teams"`
-		Memberships memberships `json:"memberships"`
-		Warnings    []string    `json:"warnings"`
-		DurationMs  int64       `json:"durationMs"`
-	}
-	rows := make([]row, len(all))
+	rows := make([]scannedBody, len(all))
 	for i, d := range all {
-		rows[i] = row{
-			d.ID, hal.OrNull(d.ScannedAt), countsOf(d.Users), countsOf(d.Teams), memberships{d.Added, d.Removed},
+		rows[i] = scannedBody{
+			d.ID, hal.OrNull(d.ScannedAt), countsOf(d.Users), countsOf(d.Teams), scanCounts{d.Added, d.Removed},
 			append([]string{}, d.Warnings...), d.Duration.Milliseconds(),
 		}
 	}
-	return rest.OK(map[string]any{"domains": rows})
+	return rest.OK(scansBody{rows})
 }
 
 // countsOf counts what a scan did to users or teams.
@@ -140,6 +150,41 @@ func (a domainRoutes) testNewDomain(r *rest.Request) (rest.Reply, error) {
 // unsavedDomain stands for the id of a domain that is not saved yet, where people read it.
 const unsavedDomain = "DOMAIN"
 
+// testedPerson is the user whom a log-in of a test found.
+type testedPerson struct {
+	ID          string  `json:"id"`
+	Username    string  `json:"username"`
+	DisplayName *string `json:"displayName"`
+	GivenName   *string `json:"givenName"`
+	MiddleName  *string `json:"middleName"`
+	FamilyName  *string `json:"familyName"`
+	Email       *string `json:"email"`
+	Timezone    *string `json:"timezone"`
+	Disabled    bool    `json:"disabled"`
+}
+
+// testedGroup is a group of that user.
+type testedGroup struct {
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+}
+
+// testStepBody is a step of the test of a domain.
+type testStepBody struct {
+	Name    string        `json:"name"`
+	OK      bool          `json:"ok"`
+	Message string        `json:"message"`
+	Person  *testedPerson `json:"person,omitempty"`
+	Groups  []testedGroup `json:"groups,omitempty"`
+}
+
+// domainTestBody is the result of the test of a domain.
+type domainTestBody struct {
+	OK    bool           `json:"ok"`
+	Steps []testStepBody `json:"steps"`
+}
+
 func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, error) {
 	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
 		return loginFlow(a).endpoints(tenant, cmp.Or(domain, unsavedDomain))
@@ -147,49 +192,42 @@ func (a domainRoutes) testReply(r *rest.Request, t domains.Trial) (rest.Reply, e
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	type person struct {
-		ID          string  `json:"id"`
-		Username    string  `json:"username"`
-		DisplayName *string `json:"displayName"`
-		GivenName   *string `json:"givenName"`
-		MiddleName  *string `json:"middleName"`
-		FamilyName  *string `json:"familyName"`
-		Email       *string `json:"email"`
-		Timezone    *string `json:"timezone"`
-		Disabled    bool    `json:"disabled"`
-	}
-	type group struct {
-		ID          string  `json:"id"`
-		Name        string  `json:"name"`
-		Description *string `json:"description"`
-	}
-	type step struct {
-		Name    string  `json:"name"`
-		OK      bool    `json:"ok"`
-		Message string  `json:"message"`
-		Person  *person `json:"person,omitempty"`
-		Groups  []group `json:"groups,omitempty"`
-	}
-	said := struct {
-		OK    bool   `json:"ok"`
-		Steps []step `json:"steps"`
-	}{true, []step{}}
+	said := domainTestBody{true, []testStepBody{}}
 	for _, tried := range steps {
-		row := step{Name: tried.Name, OK: tried.OK, Message: tried.Message}
+		row := testStepBody{Name: tried.Name, OK: tried.OK, Message: tried.Message}
 		if p := tried.Person; p != nil {
-			row.Person = &person{
+			row.Person = &testedPerson{
 				p.ID, p.Username, orNull(p.DisplayName),
 				orNull(p.GivenName), orNull(p.MiddleName), orNull(p.FamilyName), orNull(p.Email),
 				orNull(p.Timezone), p.Disabled,
 			}
 		}
 		for _, g := range tried.Groups {
-			row.Groups = append(row.Groups, group{g.ID, g.Name, orNull(g.Description)})
+			row.Groups = append(row.Groups, testedGroup{g.ID, g.Name, orNull(g.Description)})
 		}
 		said.OK = said.OK && tried.OK
 		said.Steps = append(said.Steps, row)
 	}
 	return rest.OK(said)
+}
+
+// scanBody is how far the scan of a domain is.
+type scanBody struct {
+	Phase      *string   `json:"phase"`
+	DryRun     bool      `json:"dryRun"`
+	Users      int       `json:"users"`
+	Groups     int       `json:"groups"`
+	Written    int       `json:"written"`
+	Total      int       `json:"total"`
+	StartedAt  *hal.Time `json:"startedAt"`
+	FinishedAt *hal.Time `json:"finishedAt"`
+	LastError  *string   `json:"lastError"`
+	NextScanAt *hal.Time `json:"nextScanAt"`
+}
+
+// Relations implements openapi.Related.
+func (scanBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:domain"}}
 }
 
 // getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last:
@@ -211,18 +249,7 @@ func (a domainRoutes) getScan(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(hal.Resource{Links: hal.Self(a.href(
 		"domains", r.Param("id"), "scan",
 	)).With("inf:domain", a.href("domains", r.Param("id"))),
-		Value: struct {
-			Phase      *string   `json:"phase"`
-			DryRun     bool      `json:"dryRun"`
-			Users      int       `json:"users"`
-			Groups     int       `json:"groups"`
-			Written    int       `json:"written"`
-			Total      int       `json:"total"`
-			StartedAt  *hal.Time `json:"startedAt"`
-			FinishedAt *hal.Time `json:"finishedAt"`
-			LastError  *string   `json:"lastError"`
-			NextScanAt *hal.Time `json:"nextScanAt"`
-		}{
+		Value: scanBody{
 			orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started,
 			hal.OrNull(run.FinishedAt), orNull(run.Error), hal.OrNull(next),
 		}})

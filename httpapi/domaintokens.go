@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -28,6 +29,8 @@ func (a domainTokenRoutes) routes() []rest.Route {
 			Permission: actor.SuperuserRead,
 			Query:      paged,
 			Summary:    "The tokens of a domain for SCIM",
+			Gives:      openapi.OK(openapi.Page[tokenBody]("inf:token")),
+			Fails:      []int{403},
 			Handle:     n.list,
 		},
 		{
@@ -39,6 +42,9 @@ func (a domainTokenRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Make a token of a domain for SCIM",
+			Takes:      openapi.Input[tokenInput](),
+			Gives:      openapi.Created(openapi.One[newToken]()),
+			Fails:      []int{400, 403, 404},
 			Handle:     a.createDomainToken,
 		},
 		{
@@ -49,6 +55,7 @@ func (a domainTokenRoutes) routes() []rest.Route {
 			Secret:     true,
 			Permission: actor.SuperuserRead,
 			Summary:    "One token of a domain for SCIM",
+			Gives:      openapi.OK(openapi.One[tokenBody]()),
 			Handle:     n.get,
 		},
 		{
@@ -61,6 +68,8 @@ func (a domainTokenRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    rest.NoOptions{},
 			Summary:    "Revoke a token of a domain for SCIM",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{404},
 			Handle:     n.remove,
 		},
 	}

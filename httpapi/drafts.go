@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -52,11 +53,14 @@ func forceOf(r *rest.Request) (force bool, err error) {
 	return force, err
 }
 
+// secretInput is the value of a secret.
+type secretInput struct {
+	Value *string `json:"value"`
+}
+
 // secretValue returns the value of a secret that a request sets.
 func secretValueOf(r *rest.Request) (string, error) {
-	in, err := rest.Decode[struct {
-		Value *string `json:"value"`
-	}](r)
+	in, err := rest.Decode[secretInput](r)
 	if err != nil {
 		return "", err
 	}
@@ -67,8 +71,11 @@ func secretValueOf(r *rest.Request) (string, error) {
 }
 
 // secretNames replies with the names of an entity's secrets, and those that have no value: 200 and
-// {member: {name: mask or null}}. self is the route, and key the name of the link to one of them.
-func (n drafted) secretNames(r *rest.Request, self, member, key string, names, unset []string) (rest.Reply, error) {
+// what value makes of their masks, null without a value. self is the route, and key the name of the
+// link to one of them.
+func (n drafted) secretNames(
+	r *rest.Request, self, key string, names, unset []string, value func(masks map[string]*string) any,
+) (rest.Reply, error) {
 	masks := make(map[string]*string, len(names)+len(unset))
 	for _, name := range names {
 		masks[name] = new(entity.Mask)
@@ -79,7 +86,7 @@ func (n drafted) secretNames(r *rest.Request, self, member, key string, names, u
 	one := n.href(n.plural, r.Param("id"))
 	links := hal.Self(one+"/"+self).With("inf:"+n.kind, one)
 	links[key] = hal.Link{Href: one + "/" + self + "/{key}", Templated: true}
-	return rest.OK(hal.Resource{Links: links, Value: map[string]any{member: masks}})
+	return rest.OK(hal.Resource{Links: links, Value: value(masks)})
 }
 
 // deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits
@@ -95,6 +102,11 @@ func (n drafted) deleteDraft(r *rest.Request) (rest.Reply, error) {
 type diffBody struct {
 	Files  []fileDiffBody  `json:"files"`
 	Fields []fieldDiffBody `json:"fields"`
+}
+
+// Relations implements openapi.Related.
+func (diffBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:draft"}}
 }
 
 type fileDiffBody struct {
@@ -206,6 +218,15 @@ type shareBody struct {
 	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
+// Relations implements openapi.Related.
+func (shareBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"inf:app", "inf:app-shares", "inf:assistant", "inf:assistant-shares", "inf:principal",
+		},
+	}
+}
+
 func (n drafted) share(id string, s shares.Share) hal.Resource {
 	links := hal.Self(n.href(
 		n.plural, id, "shares", s.PrincipalID,
@@ -244,15 +265,18 @@ func (n drafted) getShare(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(n.share(r.Param("id"), s))
 }
 
+// shareInput is the body of a write to a share.
+type shareInput struct {
+	AccessLevel *int                 `json:"accessLevel"`
+	Roles       rest.Field[[]string] `json:"roles"`
+}
+
 // putShare serves PUT /api/{plural}/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the
 // share. The principal is a username, the id of a team, or * for everyone; accessLevel is 0 for
 // nothing, 1 to run the app, 2 to change it; roles that are left out stay. 400 for an unknown
 // principal and for a role that the manifest does not have; 404; 403.
 func (n drafted) putShare(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		AccessLevel *int                 `json:"accessLevel"`
-		Roles       rest.Field[[]string] `json:"roles"`
-	}](r, shareBody{})
+	in, err := rest.DecodeUpdate[shareInput](r, shareBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

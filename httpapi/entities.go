@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -47,6 +48,8 @@ func (a entityRoutes) routes() []rest.Route {
 				Grants:  nothing,
 				Query:   searched,
 				Summary: "The " + k.Plural,
+				Gives:   openapi.OK(openapi.Page[entityBody]("inf:" + string(k.Kind))),
+				Fails:   []int{400},
 				Handle:  e.list,
 			},
 			rest.Route{
@@ -57,6 +60,9 @@ func (a entityRoutes) routes() []rest.Route {
 				Permission: actor.EntityWrite,
 				Writes:     rest.InTx,
 				Summary:    "Add " + content.WithArticle(k.Kind),
+				Takes:      openapi.Input[entityInput](),
+				Gives:      openapi.Created(openapi.One[entityBody]()),
+				Fails:      []int{400, 403, 409},
 				Handle:     e.create,
 			},
 			rest.Route{
@@ -65,6 +71,8 @@ func (a entityRoutes) routes() []rest.Route {
 				Name:    "get" + name,
 				Grants:  nothing,
 				Summary: "One " + string(k.Kind),
+				Gives:   openapi.OK(openapi.One[entityBody]()),
+				Fails:   []int{404},
 				Handle:  e.get,
 			},
 			rest.Route{
@@ -75,6 +83,9 @@ func (a entityRoutes) routes() []rest.Route {
 				Row:     string(k.Kind),
 				Writes:  rest.InTx,
 				Summary: "Change " + content.WithArticle(k.Kind),
+				Takes:   openapi.Update[entityInput, entityBody](),
+				Gives:   openapi.OK(openapi.One[entityBody]()),
+				Fails:   []int{403, 404},
 				Handle:  e.put,
 			},
 			rest.Route{
@@ -86,6 +97,8 @@ func (a entityRoutes) routes() []rest.Route {
 				Writes:  rest.InTx,
 				Options: rest.NoOptions{},
 				Summary: "Remove " + content.WithArticle(k.Kind),
+				Gives:   openapi.OK(openapi.None()),
+				Fails:   []int{403, 404},
 				Handle:  e.remove,
 			},
 		)
@@ -98,6 +111,8 @@ func (a entityRoutes) routes() []rest.Route {
 					Grants:  nothing,
 					Query:   paged,
 					Summary: "The files of a library",
+					Gives:   openapi.OK(openapi.Page[libraryFileBody]("inf:content")),
+					Fails:   []int{404},
 					Handle:  a.listLibraryFiles,
 				},
 				rest.Route{
@@ -108,6 +123,8 @@ func (a entityRoutes) routes() []rest.Route {
 					Heavy:   rest.Brief,
 					AnyType: true,
 					Summary: "The bytes of a library's file",
+					Gives:   openapi.Answers{200: openapi.Bytes("*/*"), 206: openapi.Bytes("*/*")},
+					Fails:   []int{404},
 					Handle:  a.getLibraryFile,
 				},
 				rest.Route{
@@ -118,6 +135,9 @@ func (a entityRoutes) routes() []rest.Route {
 					Row:     "library-file",
 					Heavy:   rest.Brief,
 					Summary: "Write a file of a library",
+					Takes:   openapi.Input[fileInput]().Or(openapi.Bytes("*/*")),
+					Gives:   openapi.OK(openapi.One[libraryFileBody]()),
+					Fails:   []int{403, 404, 409},
 					Handle:  a.putLibraryFile,
 				},
 				rest.Route{
@@ -129,6 +149,8 @@ func (a entityRoutes) routes() []rest.Route {
 					Writes:  rest.InTx,
 					Options: rest.NoOptions{},
 					Summary: "Remove a file of a library",
+					Gives:   openapi.OK(openapi.None()),
+					Fails:   []int{403},
 					Handle:  a.deleteLibraryFile,
 				},
 			)
@@ -155,6 +177,37 @@ type entityPermissionsBody struct {
 	Delete bool `json:"delete"`
 	Write  bool `json:"write"`
 	Rename bool `json:"rename"`
+}
+
+// entityShape has the members of an entityBody.
+type entityShape struct {
+	Tenant      string                `json:"tenant"`
+	ID          string                `json:"id"`
+	Name        string                `json:"name"`
+	Slug        *string               `json:"slug"`
+	NaturalID   string                `json:"naturalId"`
+	Description *string               `json:"description"`
+	OwnerID     string                `json:"ownerId"`
+	Data        json.RawMessage       `json:"data"`
+	EditingID   *string               `json:"editingId"`
+	System      bool                  `json:"system"`
+	Source      *string               `json:"source"`
+	SourceID    *string               `json:"sourceId"`
+	CreatedAt   hal.Time              `json:"createdAt"`
+	UpdatedAt   hal.Time              `json:"updatedAt"`
+	Permissions entityPermissionsBody `json:"permissions"`
+}
+
+// Shape implements openapi.Shaper.
+func (entityBody) Shape() any { return entityShape{} }
+
+// Relations implements openapi.Related.
+func (entityBody) Relations() openapi.Relations {
+	links := []string{"inf:app", "inf:comments", "inf:contents", "inf:owner"}
+	for _, k := range content.Kinds() {
+		links = append(links, "inf:"+k.Plural)
+	}
+	return openapi.Relations{Links: links}
 }
 
 // AppendJSON implements hal.Appender.
@@ -339,6 +392,11 @@ type libraryFileBody struct {
 	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
+// Relations implements openapi.Related.
+func (libraryFileBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:assistant", "inf:contents", "inf:library"}}
+}
+
 func (a entityRoutes) libraryFile(library string, f libraries.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
 	links := hal.Self(href).With(
@@ -422,6 +480,13 @@ func (a entityRoutes) putLibraryFile(r *rest.Request) (rest.Reply, error) {
 	return answer, err
 }
 
+// fileInput is a file in a JSON body.
+type fileInput struct {
+	Content     *string `json:"content"`
+	ContentType *string `json:"contentType"`
+	Encoding    *string `json:"encoding"`
+}
+
 // fileContent returns the bytes in the body of a PUT and their content type, "" if it follows from
 // the path's extension.
 func fileContentOf(r *rest.Request) (content io.Reader, contentType string, err error) {
@@ -435,11 +500,7 @@ func fileContentOf(r *rest.Request) (content io.Reader, contentType string, err 
 	case mediaType != "application/json":
 		return r.Body, given, nil
 	}
-	in, err := rest.Decode[struct {
-		Content     *string `json:"content"`
-		ContentType *string `json:"contentType"`
-		Encoding    *string `json:"encoding"`
-	}](r)
+	in, err := rest.Decode[fileInput](r)
 	if err != nil {
 		return nil, "", err
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"sync"
@@ -10,8 +11,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // Route is a row of the route table.
@@ -119,3 +126,41 @@ func MediaType(h http.Header) (string, bool) { return rest.MediaType(h) }
 
 // Grows reports whether a route stores more.
 func Grows(r rest.Route) bool { return grows(&r) }
+
+// DescribedTypes returns the types whose members are in the description.
+func DescribedTypes() []string {
+	return rest.DescribedTypes(Routes(), rest.Description{
+		Document: baseDocument(""),
+		Params:   openapiParameters(),
+		Failure:  func(*rest.Route) string { return "Failure" },
+	})
+}
+
+// OpenAPISource returns what the description has of the source code and the transcripts.
+func OpenAPISource() (rest.Source, error) { return openapiSource() }
+
+// HandEncoded are values of the types that encode themselves, with the schemas of which they have
+// the members.
+func HandEncoded() map[string]hal.Appender {
+	return map[string]hal.Appender{
+		"Activity": activityBody{},
+		"Color":    colorBody{},
+		"Comment": commentBody{
+			comments.Comment{Entity: entity.Key{Kind: "report"}}, json.RawMessage("null"),
+		},
+		"Entity":       entityBody{},
+		"Entry":        entryBody{Entry: bundles.Entry{Data: json.RawMessage("{}")}, looked: true},
+		"Notification": notificationBody{},
+	}
+}
+
+// AppendedRows are rows of lists that are appended by hand, with the schemas of which they have the
+// members.
+func AppendedRows() map[string][]byte {
+	return map[string][]byte{
+		"ColorRow": appendColor(nil, colors.Color{Color: "#ff0000"}),
+		"PrincipalRow": (principalRoutes{&api{}}).appendPrincipal(nil, "acme", principals.Principal{
+			AvatarUpdatedAt: new(time.Time),
+		}),
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
@@ -25,6 +26,9 @@ func (a fileRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   []string{"filename"},
 			Summary: "Stage a file",
+			Takes:   openapi.Bytes("*/*", "multipart/form-data"),
+			Gives:   openapi.Created(openapi.One[uploadBody]()),
+			Fails:   []int{400},
 			Handle:  a.createUpload,
 		},
 		{
@@ -33,6 +37,8 @@ func (a fileRoutes) routes() []rest.Route {
 			Name:    "getUpload",
 			Grants:  nothing,
 			Summary: "A staged file",
+			Gives:   openapi.OK(openapi.One[uploadBody]()),
+			Fails:   []int{404},
 			Handle:  a.getUpload,
 		},
 		{
@@ -44,6 +50,8 @@ func (a fileRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a staged file",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteUpload,
 		},
 		{
@@ -53,6 +61,8 @@ func (a fileRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "The files made for the caller",
+			Gives:   openapi.OK(openapi.Page[downloadBody]("inf:download")),
+			Fails:   []int{400},
 			Handle:  a.listDownloads,
 		},
 		{
@@ -61,6 +71,8 @@ func (a fileRoutes) routes() []rest.Route {
 			Name:    "getDownload",
 			Grants:  nothing,
 			Summary: "A file made for the caller",
+			Gives:   openapi.OK(openapi.One[downloadBody]()),
+			Fails:   []int{404},
 			Handle:  a.getDownload,
 		},
 		{
@@ -71,6 +83,8 @@ func (a fileRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			AnyType: true,
 			Summary: "The bytes of a download",
+			Gives:   openapi.Answers{200: openapi.Bytes("*/*"), 206: openapi.Bytes("*/*"), 304: openapi.None()},
+			Fails:   []int{404, 412, 416},
 			Handle:  a.getDownloadContent,
 		},
 	}
@@ -85,6 +99,9 @@ type uploadBody struct {
 	CreatedAt   hal.Time `json:"createdAt"`
 	ExpiresAt   hal.Time `json:"expiresAt"`
 }
+
+// Relations implements openapi.Related.
+func (uploadBody) Relations() openapi.Relations { return openapi.Relations{} }
 
 func (a fileRoutes) upload(u files.File) hal.Resource {
 	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Row: u, Value: uploadBody{
@@ -102,6 +119,11 @@ type downloadBody struct {
 	Chunks   int    `json:"chunks"`
 	User     string `json:"user"`
 	Created  int64  `json:"created"` // epoch milliseconds
+}
+
+// Relations implements openapi.Related.
+func (downloadBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:content", "inf:downloads"}}
 }
 
 func (a fileRoutes) download(d files.File) hal.Resource {

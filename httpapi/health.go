@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -22,6 +23,7 @@ func (a healthRoutes) routes() []rest.Route {
 			Public:  true,
 			AnyType: true,
 			Summary: "The process runs",
+			Gives:   openapi.OK(openapi.One[healthBody]()),
 			Handle:  a.health,
 		},
 		{
@@ -31,15 +33,22 @@ func (a healthRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Public:  true,
 			AnyType: true,
+			Reads:   []string{"for"},
 			Summary: "The database answers and is migrated",
+			Gives:   openapi.OK(openapi.One[healthBody]()),
 			Handle:  a.ready,
 		},
 	}
 }
 
+// healthBody is the answer of a process that runs.
+type healthBody struct {
+	Status string `json:"status" enum:"ok ready"`
+}
+
 // health serves GET /healthz: 200 while the process runs.
 func (a healthRoutes) health(*rest.Request) (rest.Reply, error) {
-	return rest.OK(map[string]string{"status": "ok"})
+	return rest.OK(healthBody{"ok"})
 }
 
 // notReady is the body of an answer of readyz that is 503: a problem, and whether anything can be
@@ -82,5 +91,5 @@ func (a healthRoutes) ready(r *rest.Request) (rest.Reply, error) {
 			return a.notReady(r, err), nil
 		}
 	}
-	return rest.OK(map[string]string{"status": "ready"})
+	return rest.OK(healthBody{"ready"})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -28,6 +29,7 @@ func (a limitRoutes) routes() []rest.Route {
 			Name:    "getLimits",
 			Grants:  nothing,
 			Summary: "The limits in force",
+			Gives:   openapi.OK(openapi.One[limitsBody]()),
 			Handle:  a.getLimits,
 		},
 	}
@@ -47,6 +49,9 @@ type limitsBody struct {
 	// Workspaces is null where apps have no SQL databases.
 	Workspaces *workspaceLimits `json:"workspaces"`
 }
+
+// Relations implements openapi.Related.
+func (limitsBody) Relations() openapi.Relations { return openapi.Relations{} }
 
 type bodyLimits struct {
 	JSON    int64 `json:"jsonBytes"`

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -30,10 +31,25 @@ func (a loginWayRoutes) routes() []rest.Route {
 			AnyType: true,
 			Query:   []string{"tenant", "domain", "returnTo", "errors", "start", "limit"},
 			Summary: "The ways to log in at a tenant",
+			Gives:   openapi.OK(openapi.Whole[loginWayBody]("inf:domain")),
 			Handle:  a.listLogins,
 		},
 	})
 }
+
+// loginWayBody is a way to log in.
+type loginWayBody struct {
+	ID            string  `json:"id"`
+	Name          string  `json:"name"`
+	Method        string  `json:"method"`
+	Href          string  `json:"href"`
+	UsernameParam *string `json:"usernameParam"`
+	PasswordParam *string `json:"passwordParam"`
+	Default       bool    `json:"default"`
+}
+
+// Relations implements openapi.Related.
+func (loginWayBody) Relations() openapi.Relations { return openapi.Relations{} }
 
 // listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a
 // log-in page can be built; for a browser, the page itself, which tells who is logged in already.
@@ -58,21 +74,12 @@ func (a loginWayRoutes) listLogins(r *rest.Request) (rest.Reply, error) {
 	if visitsPage(r.Header) {
 		return a.visitLogin(r, loginForm{Tenant: named, Domain: query.Get("domain"), Back: back}, ways)
 	}
-	type row struct {
-		ID            string  `json:"id"`
-		Name          string  `json:"name"`
-		Method        string  `json:"method"`
-		Href          string  `json:"href"`
-		UsernameParam *string `json:"usernameParam"`
-		PasswordParam *string `json:"passwordParam"`
-		Default       bool    `json:"default"`
-	}
 	answer, err := catalog(a.api, r, ways, "inf:domain", func(w domains.Way) hal.Resource {
 		method, href := "password", a.href("login", w.Domain)
 		if w.Redirect {
 			method, href = "redirect", a.sso(attempt{tenant: named, domain: w.Domain, back: back})
 		}
-		return hal.Resource{Links: hal.Self(a.href("domains", w.Domain)), Value: row{
+		return hal.Resource{Links: hal.Self(a.href("domains", w.Domain)), Value: loginWayBody{
 			w.Domain, w.Name, method, href, orNull(w.UsernameParam), orNull(w.PasswordParam), w.Default,
 		}}
 	})

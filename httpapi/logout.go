@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -32,7 +33,9 @@ func (a logoutRoutes) routes() []rest.Route {
 			Grants:  logins,
 			Public:  true,
 			AnyType: true,
+			Reads:   []string{"tenant", "state"},
 			Summary: "Come back from a logout at the provider",
+			Gives:   openapi.Answers{200: openapi.Bytes("text/html"), 303: openapi.None()},
 			Handle:  a.loggedOut,
 		},
 		{
@@ -42,7 +45,10 @@ func (a logoutRoutes) routes() []rest.Route {
 			Grants:  logins,
 			Public:  true,
 			AnyType: true,
+			Reads:   []string{"tenant", "RelayState"},
 			Summary: "A SAML provider's request or answer about a logout",
+			Gives:   openapi.Answers{200: openapi.Bytes("text/html"), 303: openapi.None()},
+			Fails:   []int{400},
 			Handle:  a.singleLogoutByQuery,
 		},
 		{
@@ -53,7 +59,11 @@ func (a logoutRoutes) routes() []rest.Route {
 			Public:  true,
 			Foreign: true,
 			AnyType: true,
+			Reads:   []string{"tenant"},
 			Summary: "The same as a form",
+			Takes:   openapi.Bytes(rest.FormType),
+			Gives:   openapi.Answers{303: openapi.None()},
+			Fails:   []int{400},
 			Handle:  a.singleLogoutByForm,
 		},
 		{
@@ -63,7 +73,10 @@ func (a logoutRoutes) routes() []rest.Route {
 			Grants:  logins,
 			Public:  true,
 			AnyType: true,
+			Reads:   []string{"tenant"},
 			Summary: "A provider's notice of a logout",
+			Takes:   openapi.Bytes(rest.FormType),
+			Gives:   openapi.Answers{200: openapi.None(), 400: openapi.One[logoutProblem]()},
 			Handle:  a.receiveLogout,
 		},
 	}), []rest.Route{
@@ -75,6 +88,8 @@ func (a logoutRoutes) routes() []rest.Route {
 			Query:   []string{"provider", "returnTo"},
 			AnyType: true,
 			Summary: "End the session",
+			Takes:   openapi.None().Or(openapi.Bytes(rest.FormType)),
+			Gives:   openapi.OK(openapi.None().Or(openapi.One[logoutBody]())),
 			Handle:  a.logout,
 		},
 	}...)
@@ -258,6 +273,12 @@ func (a logoutRoutes) finishLogout(r *rest.Request, tenant string, answer domain
 	return page, nil
 }
 
+// logoutProblem is the body of a failure that a provider reads.
+type logoutProblem struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
 // receiveLogout serves POST /api/login/{domain}/backchannel-logout, where the domain's OpenID
 // provider tells by itself that a person has logged out there (OpenID Connect Back-Channel Logout
 // 1.0): 200, and the sessions that began there have ended, with the views of apps that they opened;
@@ -282,10 +303,7 @@ func (a logoutRoutes) receiveLogout(r *rest.Request) (rest.Reply, error) {
 		return rest.Done()
 	case errs.Unauthenticated, errs.Upstream:
 		a.logLogout(r, "notice of a logout refused", tenant, domain, err)
-		return rest.Reply{Status: http.StatusBadRequest, Body: struct {
-			Error       string `json:"error"`
-			Description string `json:"error_description"`
-		}{"invalid_request", "The logout token is not good, or cannot be checked at the moment."}}, nil
+		return rest.Reply{Status: http.StatusBadRequest, Body: logoutProblem{"invalid_request", "The logout token is not good, or cannot be checked at the moment."}}, nil
 	}
 	return rest.Reply{}, err
 }

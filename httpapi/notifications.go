@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -25,6 +26,8 @@ func (a notificationRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   append(slices.Clone(paged), "state", "since"),
 			Summary: "The caller's notifications",
+			Gives:   openapi.OK(openapi.PageWith[notificationBody, unreadBody]("inf:notification")),
+			Fails:   []int{400},
 			Handle:  a.listNotifications,
 		},
 		{
@@ -35,6 +38,9 @@ func (a notificationRoutes) routes() []rest.Route {
 			Query:   none,
 			Writes:  rest.InTx,
 			Summary: "Mark all of the caller's notifications as read or unread",
+			Takes:   openapi.Update[stateInput, notificationBody](),
+			Gives:   openapi.OK(openapi.One[readNotificationsBody]()),
+			Fails:   []int{400},
 			Handle:  a.putNotifications,
 		},
 		{
@@ -43,6 +49,8 @@ func (a notificationRoutes) routes() []rest.Route {
 			Name:    "getNotification",
 			Grants:  nothing,
 			Summary: "One of the caller's notifications",
+			Gives:   openapi.OK(openapi.One[notificationBody]()),
+			Fails:   []int{404},
 			Handle:  a.getNotification,
 		},
 		{
@@ -53,6 +61,9 @@ func (a notificationRoutes) routes() []rest.Route {
 			Row:     "notification",
 			Writes:  rest.InTx,
 			Summary: "Mark a notification as read or unread",
+			Takes:   openapi.Update[stateInput, notificationBody](),
+			Gives:   openapi.OK(openapi.One[notificationBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.putNotification,
 		},
 	}
@@ -67,6 +78,38 @@ const (
 // notificationBody is a Notification as the API writes it. It is encoded by hand because it is read
 // often.
 type notificationBody comments.Notification
+
+// Relations implements openapi.Related.
+func (notificationBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:comment", "inf:entity", "inf:notifications"}}
+}
+
+// notificationShape has the members of a notificationBody.
+type notificationShape struct {
+	Tenant     string    `json:"tenant"`
+	ID         string    `json:"id"`
+	Type       string    `json:"type"`
+	Username   string    `json:"username"`
+	State      string    `json:"state" enum:"read unread"`
+	ReadAt     *hal.Time `json:"readAt"`
+	Delivery   string    `json:"delivery" enum:"pending dispatched delivered failed dead"`
+	Title      string    `json:"title"`
+	Body       string    `json:"body"`
+	EntityType *string   `json:"entityType"`
+	EntityID   *string   `json:"entityId"`
+	CommentID  *string   `json:"commentId"`
+	Path       *string   `json:"path"` // where it leads to in the app that it is about
+	CreatedAt  hal.Time  `json:"createdAt"`
+	UpdatedAt  hal.Time  `json:"updatedAt"`
+}
+
+// Shape implements openapi.Shaper.
+func (notificationBody) Shape() any { return notificationShape{} }
+
+// unreadBody is what a page of notifications has beside its rows.
+type unreadBody struct {
+	Unread int `json:"unread"` // of all of the caller's
+}
 
 // AppendJSON implements hal.Appender.
 func (n notificationBody) AppendJSON(dst []byte) ([]byte, error) {
@@ -201,6 +244,15 @@ func (a notificationRoutes) putNotification(r *rest.Request) (rest.Reply, error)
 	return rest.OK(a.notification(n))
 }
 
+// readNotificationsBody is what a change of all notifications has done.
+type readNotificationsBody struct {
+	Updated int `json:"updated"`
+	Unread  int `json:"unread"`
+}
+
+// Relations implements openapi.Related.
+func (readNotificationsBody) Relations() openapi.Relations { return openapi.Relations{} }
+
 // putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's
 // notifications have changed, and how many are unread then in total; 400 for another state.
 func (a notificationRoutes) putNotifications(r *rest.Request) (rest.Reply, error) {
@@ -216,8 +268,5 @@ func (a notificationRoutes) putNotifications(r *rest.Request) (rest.Reply, error
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: struct {
-		Updated int `json:"updated"`
-		Unread  int `json:"unread"`
-	}{updated, unread}})
+	return rest.OK(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: readNotificationsBody{updated, unread}})
 }

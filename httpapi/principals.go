@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -26,6 +27,7 @@ func (a principalRoutes) routes() []rest.Route {
 			Heavy:   rest.Brief,
 			Query:   none,
 			Summary: "Every user and team",
+			Gives:   openapi.OK(openapi.List[principalRow]()),
 			Handle:  a.listPrincipals,
 		},
 		{
@@ -35,6 +37,8 @@ func (a principalRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			AnyType: true,
 			Summary: "Redirect to the user or team",
+			Gives:   openapi.Answers{302: openapi.None()},
+			Fails:   []int{404},
 			Handle:  a.resolvePrincipal,
 		},
 		{
@@ -46,6 +50,8 @@ func (a principalRoutes) routes() []rest.Route {
 			Writes:  rest.InSlot,
 			Options: reassignInput{},
 			Summary: "Give a principal's content to another one",
+			Gives:   openapi.OK(openapi.List[reassignedRow]()),
+			Fails:   []int{400, 404},
 			Handle:  a.reassignPrincipal,
 		},
 	}
@@ -61,6 +67,27 @@ func (a principalRoutes) listPrincipals(r *rest.Request) (rest.Reply, error) {
 			return a.appendPrincipal(dst, r.Who.Tenant, p)
 		})
 	})
+}
+
+// principalRow is a row of the list of principals.
+type principalRow struct {
+	ID              string          `json:"id"`
+	UserID          *string         `json:"userId"`
+	TeamID          *string         `json:"teamId"`
+	Type            string          `json:"type" enum:"User Team"`
+	Name            string          `json:"name"`
+	Username        *string         `json:"username"`
+	DisplayName     *string         `json:"displayName"`
+	Email           *string         `json:"email"`
+	Initials        string          `json:"initials"`
+	AvatarColor     avatarColorBody `json:"avatarColor"`
+	ColorIndex      int             `json:"colorIndex"`
+	AvatarURL       string          `json:"avatarUrl,omitempty"`
+	AvatarUpdatedAt *hal.Time       `json:"avatarUpdatedAt"`
+	Color           *string         `json:"color"`
+	Icon            *string         `json:"icon"`
+	MaterialIcon    *string         `json:"materialIcon"`
+	Tenant          string          `json:"tenant"`
 }
 
 // appendPrincipal appends one row of the list. It is written by hand because the list may
@@ -99,6 +126,14 @@ func (a principalRoutes) appendPrincipal(dst []byte, tenant string, p principals
 // reassignInput names the new owner of what a principal owns.
 type reassignInput struct {
 	To string `json:"to"`
+}
+
+// reassignedRow is an entity that has a new owner.
+type reassignedRow struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	OwnerID string `json:"ownerId"`
 }
 
 // reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/content"
@@ -27,6 +28,7 @@ func (a rootRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Public:  true,
 			Summary: "The root: a link to everything that the caller may use",
+			Gives:   openapi.OK(openapi.One[loginRootBody]().Or(openapi.One[rootBody]())),
 			Handle:  a.getRoot,
 		},
 		{
@@ -36,6 +38,7 @@ func (a rootRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Public:  true,
 			Summary: "The root, with a slash",
+			Gives:   openapi.OK(openapi.One[rootBody]()),
 			Handle:  a.getRoot,
 		},
 		{
@@ -46,6 +49,7 @@ func (a rootRoutes) routes() []rest.Route {
 			Public:  true,
 			AnyType: true,
 			Summary: "A page for people who come with a browser",
+			Gives:   openapi.OK(openapi.Bytes("text/html")),
 			Handle:  a.getPage,
 		},
 	}
@@ -94,6 +98,24 @@ var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo", "errors"
 // loginRelations are the links of the root without a session.
 var loginRelations = []relation{{"inf:logins", "listLogins"}, {"inf:login", "login"}, {"inf:sso", "beginSSO"}}
 
+// rootBody is the root of the API.
+type rootBody struct {
+	Tenant string `json:"tenant"`
+	User   string `json:"user"`
+	Total  int    `json:"total"`
+}
+
+// Relations implements openapi.Related. The links are those to all routes that the caller may use.
+func (rootBody) Relations() openapi.Relations { return openapi.Relations{Links: []string{openapi.Any}} }
+
+// loginRootBody is the root without a session.
+type loginRootBody struct{}
+
+// Relations implements openapi.Related.
+func (loginRootBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:login", "inf:logins", "inf:sso"}}
+}
+
 // getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller
 // may use, templated where it takes parameters, and in total how many of the caller's notifications
 // are unread. Without a session it has the links for logging in, also when the cookie of a session
@@ -104,7 +126,7 @@ func (a rootRoutes) getRoot(r *rest.Request) (rest.Reply, error) {
 	who, err := a.Authenticate(r.Request)
 	switch {
 	case errs.CodeOf(err) == errs.Unauthenticated && r.Header.Get("Authorization") == "":
-		return rest.OK(hal.Resource{Links: a.linksTo(self, loginRelations, actor.Actor{})})
+		return rest.OK(hal.Resource{Links: a.linksTo(self, loginRelations, actor.Actor{}), Value: loginRootBody{}})
 	case err != nil:
 		return rest.Reply{}, err
 	}
@@ -127,11 +149,7 @@ func (a rootRoutes) getRoot(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(hal.Resource{Links: links, Value: struct {
-		Tenant string `json:"tenant"`
-		User   string `json:"user"`
-		Total  int    `json:"total"`
-	}{who.Tenant, who.User, unread}})
+	return rest.OK(hal.Resource{Links: links, Value: rootBody{who.Tenant, who.User, unread}})
 }
 
 // linksTo adds links to routes that the caller may use.

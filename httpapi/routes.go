@@ -12,7 +12,7 @@ func (a *api) nouns() []noun {
 		notificationRoutes{a}, inputRoutes{a},
 		domainRoutes{a}, domainKeyRoutes{a}, ssoRoutes{loginFlow{a}}, logoutRoutes{loginFlow{a}},
 		principalRoutes{a}, loginWayRoutes{loginFlow{a}}, sessionRoutes{loginFlow{a}}, tenantRoutes{a}, limitRoutes{a},
-		tokenRoutes{a}, userRoutes{a}, avatarRoutes{a}, teamRoutes{a}, fileRoutes{a}, rootRoutes{a}, healthRoutes{a},
+		tokenRoutes{a}, userRoutes{a}, avatarRoutes{a}, teamRoutes{a}, fileRoutes{a}, rootRoutes{a}, healthRoutes{a}, openapiRoutes{a},
 		domainTokenRoutes{a}, scimRoutes{a}, entityCommentRoutes{commentRoutes{a}},
 		appRoutes{a}, appPartRoutes{a}, appUserRoutes{a}, appExportRoutes{a}, appAssistRoutes{chats{views{a}}},
 		webhookRoutes{a}, assistantChatRoutes{chats{views{a}}}, confirmationRoutes{chats{views{a}}},

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -60,6 +60,7 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: scimRoot + "/ServiceProviderConfig",
 			Name:    "getSCIMConfig",
 			Summary: "What this service supports of SCIM",
+			Gives:   openapi.OK(openapi.One[scimConfigBody]().As(typeSCIM)),
 			Handle:  a.getSCIMConfig,
 		},
 		{
@@ -67,6 +68,7 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: scimRoot + "/ResourceTypes",
 			Name:    "listSCIMTypes",
 			Summary: "The types of resources of SCIM",
+			Gives:   openapi.OK(openapi.One[scimTypesBody]().As(typeSCIM)),
 			Handle:  a.listSCIMTypes,
 		},
 		{
@@ -74,6 +76,7 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: scimRoot + "/ResourceTypes/:id",
 			Name:    "getSCIMType",
 			Summary: "One type of resources of SCIM",
+			Gives:   openapi.OK(openapi.One[scimTypeBody]().As(typeSCIM)),
 			Handle:  a.getSCIMType,
 		},
 		{
@@ -81,6 +84,7 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: scimRoot + "/Schemas",
 			Name:    "listSCIMSchemas",
 			Summary: "The schemas of SCIM",
+			Gives:   openapi.OK(openapi.One[scimSchemasBody]().As(typeSCIM)),
 			Handle:  a.listSCIMSchemas,
 		},
 		{
@@ -88,6 +92,8 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: scimRoot + "/Schemas/:id",
 			Name:    "getSCIMSchema",
 			Summary: "One schema of SCIM",
+			Gives:   openapi.OK(openapi.One[scimSchemaBody]().As(typeSCIM)),
+			Fails:   []int{404},
 			Handle:  a.getSCIMSchema,
 		},
 		{
@@ -95,7 +101,10 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: users,
 			Name:    "listSCIMUsers",
 			Heavy:   rest.Brief,
+			Reads:   scimListed,
 			Summary: "The users of a domain",
+			Gives:   openapi.OK(openapi.One[scimUsersBody]().As(typeSCIM)),
+			Fails:   []int{400},
 			Handle:  a.listSCIMUsers,
 		},
 		{
@@ -104,6 +113,8 @@ func (a scimRoutes) routes() []rest.Route {
 			Name:    "searchSCIMUsers",
 			Heavy:   rest.Brief,
 			Summary: "The users of a domain, asked for in a body",
+			Takes:   openapi.Input[scimQuery]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.OK(openapi.One[scimUsersBody]().As(typeSCIM)),
 			Handle:  a.listSCIMUsers,
 		},
 		{
@@ -111,14 +122,21 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: users,
 			Name:    "createSCIMUser",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Add a user to a domain",
+			Takes:   openapi.Input[scimUserInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.Created(openapi.One[scimUserBody]().As(typeSCIM)),
+			Fails:   []int{400, 409},
 			Handle:  a.createSCIMUser,
 		},
 		{
 			Method:  get,
 			Pattern: users + "/:id",
 			Name:    "getSCIMUser",
+			Reads:   scimSelected,
 			Summary: "One user of a domain",
+			Gives:   openapi.OK(openapi.One[scimUserBody]().As(typeSCIM)),
+			Fails:   []int{404},
 			Handle:  a.getSCIMUser,
 		},
 		{
@@ -126,7 +144,10 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: users + "/:id",
 			Name:    "putSCIMUser",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Replace a user of a domain",
+			Takes:   openapi.Input[scimUserInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.OK(openapi.One[scimUserBody]().As(typeSCIM)),
 			Handle:  a.putSCIMUser,
 		},
 		{
@@ -134,7 +155,11 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: users + "/:id",
 			Name:    "patchSCIMUser",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Change or disable a user of a domain",
+			Takes:   openapi.Input[scimPatchInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.OK(openapi.One[scimUserBody]().As(typeSCIM)),
+			Fails:   []int{400, 412},
 			Handle:  a.patchSCIMUser,
 		},
 		{
@@ -143,6 +168,9 @@ func (a scimRoutes) routes() []rest.Route {
 			Name:    "deleteSCIMUser",
 			Writes:  rest.InTx,
 			Summary: "Disable a user of a domain for good",
+			Takes:   openapi.None(),
+			Gives:   openapi.Answers{204: openapi.None()},
+			Fails:   []int{404},
 			Handle:  a.deleteSCIMUser,
 		},
 		{
@@ -150,7 +178,9 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: groups,
 			Name:    "listSCIMGroups",
 			Heavy:   rest.Brief,
+			Reads:   scimListed,
 			Summary: "The groups of a domain",
+			Gives:   openapi.OK(openapi.One[scimGroupsBody]().As(typeSCIM)),
 			Handle:  a.listSCIMGroups,
 		},
 		{
@@ -159,6 +189,8 @@ func (a scimRoutes) routes() []rest.Route {
 			Name:    "searchSCIMGroups",
 			Heavy:   rest.Brief,
 			Summary: "The groups of a domain, asked for in a body",
+			Takes:   openapi.Input[scimQuery]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.OK(openapi.One[scimGroupsBody]().As(typeSCIM)),
 			Handle:  a.listSCIMGroups,
 		},
 		{
@@ -166,14 +198,21 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: groups,
 			Name:    "createSCIMGroup",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Add a group to a domain",
+			Takes:   openapi.Input[scimGroupInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.Created(openapi.One[scimGroupBody]().As(typeSCIM)),
+			Fails:   []int{409},
 			Handle:  a.createSCIMGroup,
 		},
 		{
 			Method:  get,
 			Pattern: groups + "/:id",
 			Name:    "getSCIMGroup",
+			Reads:   scimSelected,
 			Summary: "One group of a domain",
+			Gives:   openapi.OK(openapi.One[scimGroupBody]().As(typeSCIM)),
+			Fails:   []int{404},
 			Handle:  a.getSCIMGroup,
 		},
 		{
@@ -181,7 +220,10 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: groups + "/:id",
 			Name:    "putSCIMGroup",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Replace a group of a domain",
+			Takes:   openapi.Input[scimGroupInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.OK(openapi.One[scimGroupBody]().As(typeSCIM)),
 			Handle:  a.putSCIMGroup,
 		},
 		{
@@ -189,7 +231,11 @@ func (a scimRoutes) routes() []rest.Route {
 			Pattern: groups + "/:id",
 			Name:    "patchSCIMGroup",
 			Writes:  rest.InTx,
+			Reads:   scimSelected,
 			Summary: "Change a group of a domain and its members",
+			Takes:   openapi.Input[scimPatchInput]().As(typeSCIM, "application/json").Open(),
+			Gives:   openapi.Answers{200: openapi.One[scimGroupBody]().As(typeSCIM), 204: openapi.None()},
+			Fails:   []int{400},
 			Handle:  a.patchSCIMGroup,
 		},
 		{
@@ -198,6 +244,8 @@ func (a scimRoutes) routes() []rest.Route {
 			Name:    "deleteSCIMGroup",
 			Writes:  rest.InTx,
 			Summary: "Remove a group of a domain",
+			Takes:   openapi.None(),
+			Gives:   openapi.Answers{204: openapi.None()},
 			Handle:  a.deleteSCIMGroup,
 		},
 	}
@@ -235,12 +283,7 @@ func scimClientOf(r *rest.Request) scim.Client {
 
 // scimProblem is an error as SCIM has it.
 func scimProblem(status int, message string, err error) rest.Reply {
-	body := struct {
-		Schemas  []string       `json:"schemas"`
-		Status   string         `json:"status"`
-		SCIMType scim.ErrorType `json:"scimType,omitempty"`
-		Detail   string         `json:"detail"`
-	}{[]string{scim.ErrorMessage}, strconv.Itoa(status), "", message}
+	body := scimProblemBody{[]string{scim.ErrorMessage}, strconv.Itoa(status), "", message}
 	var typed *scim.Error
 	switch {
 	case errors.As(err, &typed):
@@ -269,22 +312,6 @@ type scimResource struct {
 
 // tag is the entity tag of a resource. Those of SCIM are weak.
 func (s scimResource) tag() string { return `W/"` + s.version + `"` }
-
-// reply answers with a resource. A client that has it already gets 304.
-func (s scimResource) reply(a *api, r *rest.Request, status int, of scim.Selection) (rest.Reply, error) {
-	header := map[string]string{"Content-Type": typeSCIM, "Etag": s.tag(), "Location": a.scimHref(s.kind, s.id)}
-	if rest.IsRead(r.Method) && r.Conditions != nil && r.Conditions.NoneMatch != nil &&
-		(r.Conditions.NoneMatch.Any || slices.ContainsFunc(r.Conditions.NoneMatch.List, func(t string) bool {
-			return weakly(t) == s.version
-		})) {
-		return rest.Reply{Status: http.StatusNotModified, Header: header}, nil
-	}
-	of.Apply(s.body)
-	return rest.Reply{Status: status, Header: header, Body: s.body}, nil
-}
-
-// weakly returns what is in the quotes of an entity tag.
-func weakly(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
 
 // scimCondition returns the condition of a write. The versions of SCIM are weak entity tags, and
 // If-Match compares them all the same.
@@ -334,15 +361,6 @@ func (a scimRoutes) scimUser(u scim.User) scimResource {
 	return scimResource{"Users", u.ID, u.Version(), body}
 }
 
-// setTexts sets members of an object that are not "".
-func setTexts(body map[string]any, texts map[string]string) {
-	for name, text := range texts {
-		if text != "" {
-			body[name] = text
-		}
-	}
-}
-
 func (a scimRoutes) scimRefs(refs []scim.Ref, plural, of string) []map[string]any {
 	all := make([]map[string]any, len(refs))
 	for i, ref := range refs {
@@ -361,15 +379,6 @@ func (a scimRoutes) scimGroup(g scim.Group) scimResource {
 		body["members"] = a.scimRefs(g.Members, "Users", "User")
 	}
 	return scimResource{"Groups", g.ID, g.Version(), body}
-}
-
-// scimBody returns the JSON body of a write.
-func scimBodyOf(r *rest.Request) ([]byte, error) {
-	raw, err := r.JsonBody()
-	if err == nil && raw == nil {
-		err = rest.ValidJSON(nil)
-	}
-	return raw, err
 }
 
 func scimPage[T any](all []T, total, start int) map[string]any {

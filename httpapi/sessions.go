@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -42,6 +43,9 @@ func (a sessionRoutes) routes() []rest.Route {
 		Secret:  true,
 		Public:  true,
 		Summary: "Log in with a password",
+		Takes:   openapi.Input[loginBody]().Or(openapi.Bytes(rest.FormType)),
+		Gives:   openapi.OK(openapi.One[newSessionBody]()),
+		Fails:   []int{400, 403, 502},
 		Handle:  a.login,
 		Failed:  a.failedLogin,
 	}
@@ -52,6 +56,8 @@ func (a sessionRoutes) routes() []rest.Route {
 		Grants:  logins,
 		Secret:  true,
 		Summary: "Who the caller is",
+		Gives:   openapi.OK(openapi.One[sessionBody]()),
+		Fails:   []int{400},
 		Handle:  a.getSession,
 	})
 }
@@ -127,18 +133,32 @@ func (a sessionRoutes) login(r *rest.Request) (rest.Reply, error) {
 	return answer, nil
 }
 
+// newSessionShape has the members of a newSessionBody.
+type newSessionShape struct {
+	Token     string                     `json:"token"`
+	ExpiresAt hal.Time                   `json:"expiresAt"`
+	Tenant    string                     `json:"tenant"`
+	User      openapi.Resource[userBody] `json:"user"`
+}
+
+// Shape implements openapi.Shaper.
+func (newSessionBody) Shape() any { return newSessionShape{} }
+
+// newSessionBody is a session that has begun.
+type newSessionBody struct {
+	Token     string       `json:"token"`
+	ExpiresAt hal.Time     `json:"expiresAt"`
+	Tenant    string       `json:"tenant"`
+	User      hal.Resource `json:"user"`
+}
+
 // loggedIn answers with a new session: 200, its token and its cookie.
 func (a loginFlow) loggedIn(l sessions.Login) rest.Reply {
 	self := actor.Actor{Tenant: l.Tenant, User: l.User.Username, Superuser: l.User.Superuser}
 	return rest.Reply{
 		Status:  http.StatusOK,
 		Cookies: []*http.Cookie{a.cookie(l.Token, 0)},
-		Body: struct {
-			Token     string       `json:"token"`
-			ExpiresAt hal.Time     `json:"expiresAt"`
-			Tenant    string       `json:"tenant"`
-			User      hal.Resource `json:"user"`
-		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, userRoutes(a).user(self, l.User)},
+		Body:    newSessionBody{l.Token, hal.Time(l.ExpiresAt), l.Tenant, userRoutes(a).user(self, l.User)},
 	}
 }
 
@@ -193,6 +213,22 @@ func (a loginFlow) cookie(token string, maxAge int) *http.Cookie {
 	}
 }
 
+// sessionBody is the session of the caller.
+type sessionBody struct {
+	Tenant      string          `json:"tenant"`
+	User        string          `json:"user"`
+	Role        *string         `json:"role"` // null for a user without a team
+	Superuser   bool            `json:"superuser"`
+	Permissions map[string]bool `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (sessionBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{"inf:logout", "inf:notifications", "inf:root", "inf:tenant", "inf:tokens", "inf:user"},
+	}
+}
+
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all
 // teams. The permissions of a read-only token are all false, also ai: it reads what AI users read.
 func (a sessionRoutes) getSession(r *rest.Request) (rest.Reply, error) {
@@ -207,13 +243,7 @@ func (a sessionRoutes) getSession(r *rest.Request) (rest.Reply, error) {
 			"inf:tokens", a.href("tokens"),
 		).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
 	whenWriting(r.Who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
-	return rest.OK(hal.Resource{Links: links, Value: struct {
-		Tenant      string          `json:"tenant"`
-		User        string          `json:"user"`
-		Role        *string         `json:"role"` // null for a user without a team
-		Superuser   bool            `json:"superuser"`
-		Permissions map[string]bool `json:"permissions"`
-	}{r.Who.Tenant, r.Who.User, orNull(r.Who.Role().String()), r.Who.Superuser, permissions}})
+	return rest.OK(hal.Resource{Links: links, Value: sessionBody{r.Who.Tenant, r.Who.User, orNull(r.Who.Role().String()), r.Who.Superuser, permissions}})
 }
 
 // orNull returns nil for "".

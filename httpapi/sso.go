@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -30,7 +31,10 @@ func (a ssoRoutes) routes() []rest.Route {
 			Public:  true,
 			Failed:  a.failedLogin,
 			AnyType: true,
+			Reads:   []string{"tenant", "returnTo", "errors"},
 			Summary: "Log in at the domain's provider",
+			Gives:   openapi.Answers{302: openapi.None(), 303: openapi.None()},
+			Fails:   []int{400, 404},
 			Handle:  a.beginSSO,
 		},
 		{
@@ -41,7 +45,9 @@ func (a ssoRoutes) routes() []rest.Route {
 			Public:  true,
 			Failed:  a.failedLogin,
 			AnyType: true,
+			Reads:   []string{"tenant", "state"},
 			Summary: "Come back from an OpenID provider",
+			Gives:   openapi.Answers{303: openapi.None()},
 			Handle:  a.finishSSO,
 		},
 		{
@@ -53,7 +59,10 @@ func (a ssoRoutes) routes() []rest.Route {
 			Failed:  a.failedLogin,
 			Foreign: true,
 			AnyType: true,
+			Reads:   []string{"tenant"},
 			Summary: "Come back from a SAML provider",
+			Takes:   openapi.Bytes(rest.FormType),
+			Gives:   openapi.OK(openapi.One[newSessionBody]()),
 			Handle:  a.finishSAML,
 		},
 		{
@@ -63,7 +72,9 @@ func (a ssoRoutes) routes() []rest.Route {
 			Grants:  logins,
 			Public:  true,
 			AnyType: true,
+			Reads:   []string{"tenant"},
 			Summary: "What a SAML provider needs to know",
+			Gives:   openapi.OK(openapi.Bytes("application/samlmetadata+xml")),
 			Handle:  a.getSSOMetadata,
 		},
 	})

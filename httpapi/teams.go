@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -24,6 +25,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "The teams of a user",
+			Gives:   openapi.OK(openapi.Page[memberBody]("inf:membership")),
+			Fails:   []int{400, 404},
 			Handle:  a.listMemberships,
 		},
 		{
@@ -33,6 +36,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   searched,
 			Summary: "The teams",
+			Gives:   openapi.OK(openapi.Page[teamBody]("inf:team")),
+			Fails:   []int{400},
 			Handle:  a.listTeams,
 		},
 		{
@@ -43,6 +48,9 @@ func (a teamRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Add a team",
+			Takes:      openapi.Input[teamInput](),
+			Gives:      openapi.Created(openapi.One[teamBody]()),
+			Fails:      []int{400, 403, 409},
 			Handle:     a.createTeam,
 		},
 		{
@@ -51,6 +59,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Name:    "getTeam",
 			Grants:  nothing,
 			Summary: "One team",
+			Gives:   openapi.OK(openapi.One[teamBody]()),
+			Fails:   []int{404},
 			Handle:  a.getTeam,
 		},
 		{
@@ -61,6 +71,9 @@ func (a teamRoutes) routes() []rest.Route {
 			Row:     "team",
 			Writes:  rest.InTx,
 			Summary: "Change a team",
+			Takes:   openapi.Update[teamInput, teamBody](),
+			Gives:   openapi.OK(openapi.One[teamBody]()),
+			Fails:   []int{400, 403, 404, 409},
 			Handle:  a.putTeam,
 		},
 		{
@@ -73,6 +86,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    deletePrincipalInput{},
 			Summary:    "Remove a team",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{400, 403, 404},
 			Handle:     a.deleteTeam,
 		},
 		{
@@ -82,6 +97,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   paged,
 			Summary: "The members of a team",
+			Gives:   openapi.OK(openapi.Page[memberBody]("inf:membership")),
+			Fails:   []int{400, 404},
 			Handle:  a.listMembers,
 		},
 		{
@@ -90,6 +107,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Name:    "getMember",
 			Grants:  nothing,
 			Summary: "One membership",
+			Gives:   openapi.OK(openapi.One[memberBody]()),
+			Fails:   []int{404},
 			Handle:  a.getMember,
 		},
 		{
@@ -100,6 +119,9 @@ func (a teamRoutes) routes() []rest.Route {
 			Row:     "member",
 			Writes:  rest.InTx,
 			Summary: "Add a member or change a role",
+			Takes:   openapi.Update[memberInput, memberBody](),
+			Gives:   openapi.OK(openapi.One[memberBody]()),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.putMember,
 		},
 		{
@@ -111,6 +133,8 @@ func (a teamRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Remove a member",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{403, 404},
 			Handle:  a.deleteMember,
 		},
 	}
@@ -134,6 +158,11 @@ type teamBody struct {
 	UpdatedAt    hal.Time `json:"updatedAt"`
 	avatarBody
 	Permissions teamPermissionsBody `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (teamBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:comments", "inf:members", "inf:teams"}}
 }
 
 type teamPermissionsBody struct {
@@ -285,6 +314,11 @@ type memberBody struct {
 	Tenant      string   `json:"tenant"`
 }
 
+// Relations implements openapi.Related.
+func (memberBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:members", "inf:team", "inf:user"}}
+}
+
 func (a teamRoutes) member(tenant string, m principals.Membership) hal.Resource {
 	links := hal.Self(a.href("teams", m.TeamID, "members", m.Username)).
 		With("inf:team", a.href("teams", m.TeamID)).With("inf:user", a.href("users", m.Username)).
@@ -335,12 +369,15 @@ func (a teamRoutes) getMember(r *rest.Request) (rest.Reply, error) {
 	return rest.OK(a.member(r.Who.Tenant, m))
 }
 
+// memberInput is the body of a write to a membership.
+type memberInput struct {
+	Role string `json:"role"`
+}
+
 // putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For
 // superusers and the team's admins.
 func (a teamRoutes) putMember(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Role string `json:"role"`
-	}](r, memberBody{})
+	in, err := rest.DecodeUpdate[memberInput](r, memberBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -27,6 +28,7 @@ func (a tenantRoutes) routes() []rest.Route {
 			Name:    "getTenant",
 			Grants:  settings,
 			Summary: "The caller's tenant",
+			Gives:   openapi.OK(openapi.One[tenantBody]()),
 			Handle:  a.getTenant,
 		},
 		{
@@ -38,6 +40,9 @@ func (a tenantRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Change the tenant's name and settings",
+			Takes:      openapi.Update[tenantInput, tenantBody](),
+			Gives:      openapi.OK(openapi.One[tenantBody]()),
+			Fails:      []int{400, 403},
 			Handle:     a.putTenant,
 		},
 	}
@@ -53,18 +58,39 @@ type tenantBody struct {
 	UpdatedAt hal.Time     `json:"updatedAt"`
 }
 
+// Relations implements openapi.Related.
+func (tenantBody) Relations() openapi.Relations { return openapi.Relations{} }
+
 type settingsBody struct {
-	AI struct {
-		Enabled bool `json:"enabled"`
-	} `json:"ai"`
-	Licenses      []string `json:"licenses"`
-	DefaultDomain string   `json:"defaultDomain"`
-	DeployFrom    sources  `json:"deployFrom"`
+	AI            aiSettingsBody `json:"ai"`
+	Licenses      []string       `json:"licenses"`
+	DefaultDomain string         `json:"defaultDomain"`
+	DeployFrom    sources        `json:"deployFrom"`
+}
+
+// aiSettingsBody says whether language models may be used.
+type aiSettingsBody struct {
+	Enabled bool `json:"enabled"`
 }
 
 // sources are the tenants that may deploy into another one: each an id, or {tenant, runAs} with the
 // username of the owner of what they deploy.
 type sources []tenants.Source
+
+// sourceBody is a tenant that may deploy as a user.
+type sourceBody struct {
+	Tenant string `json:"tenant"`
+	RunAs  string `json:"runAs"`
+}
+
+// sourceForm is an element of sources: an id or a sourceBody.
+type sourceForm struct{}
+
+// Either implements openapi.Either.
+func (sourceForm) Either() []any { return []any{"", sourceBody{}} }
+
+// Shape implements openapi.Shaper.
+func (sources) Shape() any { return []sourceForm{} }
 
 // MarshalJSON writes each as it was given.
 func (s sources) MarshalJSON() ([]byte, error) {
@@ -72,10 +98,7 @@ func (s sources) MarshalJSON() ([]byte, error) {
 	for i, from := range s {
 		all[i] = from.Tenant
 		if from.RunAs != "" {
-			all[i] = struct {
-				Tenant string `json:"tenant"`
-				RunAs  string `json:"runAs"`
-			}(from)
+			all[i] = sourceBody(from)
 		}
 	}
 	return hal.Append(nil, all)
@@ -92,10 +115,7 @@ func (s *sources) FillField(by *jsonfill.Filler, raw json.RawMessage, path strin
 		if json.Unmarshal(one, &from.Tenant) == nil && !jsonfill.IsNull(one) {
 			continue
 		}
-		var given struct {
-			Tenant string `json:"tenant"`
-			RunAs  string `json:"runAs"`
-		}
+		var given sourceBody
 		if bytes.TrimSpace(one)[0] != '{' {
 			return errs.New(errs.Invalid, "%s must be the id of a tenant, or {tenant, runAs} with a username", at)
 		}
@@ -138,20 +158,27 @@ func (a tenantRoutes) getTenant(r *rest.Request) (rest.Reply, error) {
 	return a.tenant(r.Context(), t)
 }
 
+// tenantInput is the body of a write to the tenant.
+type tenantInput struct {
+	Name     *string       `json:"name"`
+	Settings settingsInput `json:"settings"`
+}
+
+type settingsInput struct {
+	AI            aiSettingsInput      `json:"ai"`
+	Licenses      rest.Field[[]string] `json:"licenses"`
+	DefaultDomain rest.Field[string]   `json:"defaultDomain"`
+	DeployFrom    rest.Field[sources]  `json:"deployFrom"`
+}
+
+type aiSettingsInput struct {
+	Enabled *bool `json:"enabled"`
+}
+
 // putTenant serves PUT /api/tenant: 200 and the changed tenant; what the body leaves out stays. 403
 // for other licenses than the tenant has, unless superusers may set them.
 func (a tenantRoutes) putTenant(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.DecodeUpdate[struct {
-		Name     *string `json:"name"`
-		Settings struct {
-			AI struct {
-				Enabled *bool `json:"enabled"`
-			} `json:"ai"`
-			Licenses      rest.Field[[]string] `json:"licenses"`
-			DefaultDomain rest.Field[string]   `json:"defaultDomain"`
-			DeployFrom    rest.Field[sources]  `json:"deployFrom"`
-		} `json:"settings"`
-	}](r, tenantBody{})
+	in, err := rest.DecodeUpdate[tenantInput](r, tenantBody{})
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -27,6 +28,8 @@ func (a tokenRoutes) routes() []rest.Route {
 			Secret:  true,
 			Query:   paged,
 			Summary: "The caller's API tokens",
+			Gives:   openapi.OK(openapi.Page[tokenBody]("inf:token")),
+			Fails:   []int{400},
 			Handle:  a.listTokens,
 		},
 		{
@@ -37,6 +40,9 @@ func (a tokenRoutes) routes() []rest.Route {
 			Secret:  true,
 			Writes:  rest.InTx,
 			Summary: "Make an API token",
+			Takes:   openapi.Input[newTokenInput](),
+			Gives:   openapi.Created(openapi.One[newToken]()),
+			Fails:   []int{400, 403},
 			Handle:  a.createToken,
 		},
 		{
@@ -46,6 +52,8 @@ func (a tokenRoutes) routes() []rest.Route {
 			Grants:  credentials,
 			Secret:  true,
 			Summary: "One of the caller's API tokens",
+			Gives:   openapi.OK(openapi.One[tokenBody]()),
+			Fails:   []int{404},
 			Handle:  a.getToken,
 		},
 		{
@@ -57,6 +65,8 @@ func (a tokenRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Revoke an API token",
+			Gives:   openapi.OK(openapi.None()),
+			Fails:   []int{404},
 			Handle:  a.deleteToken,
 		},
 	}
@@ -65,36 +75,48 @@ func (a tokenRoutes) routes() []rest.Route {
 // tokenBody is a Token as the API writes it. Of the columns for an entity, that of the one which
 // the token is for is not null.
 type tokenBody struct {
-	ID             string          `json:"id"`
-	Type           string          `json:"type"`
-	Tenant         string          `json:"tenant"`
-	Username       string          `json:"username"`
-	ReadOnly       bool            `json:"readOnly"`
-	Notes          *string         `json:"notes"`
-	Restrict       *string         `json:"restrict"`
-	Host           *string         `json:"host"`
-	CIDR           *string         `json:"cidr"`
-	Data           json.RawMessage `json:"data"`
-	Requests       int64           `json:"requests"`
-	Blocked        int64           `json:"blocked"`
-	LastAccessedAt *hal.Time       `json:"lastAccessedAt"`
-	ExpiresAt      *hal.Time       `json:"expiresAt"`
-	AppID          *string         `json:"appId"`
-	ReportID       *string         `json:"reportId"`
-	QueryID        *string         `json:"queryId"`
-	VisualID       *string         `json:"visualId"`
-	DatasourceID   *string         `json:"datasourceId"`
-	DatasetID      *string         `json:"datasetId"`
-	AssistantID    *string         `json:"assistantId"`
-	OAuthClientID  *string         `json:"oauthClientId"`
-	Assistant      *struct{}       `json:"assistant"`
-	OAuthClient    *struct{}       `json:"oauthClient"`
-	CreatedAt      hal.Time        `json:"createdAt"`
-	UpdatedAt      hal.Time        `json:"updatedAt"`
-	Permissions    struct {
-		Edit   bool `json:"edit"`
-		Delete bool `json:"delete"`
-	} `json:"permissions"`
+	ID             string               `json:"id"`
+	Type           string               `json:"type"`
+	Tenant         string               `json:"tenant"`
+	Username       string               `json:"username"`
+	ReadOnly       bool                 `json:"readOnly"`
+	Notes          *string              `json:"notes"`
+	Restrict       *string              `json:"restrict"`
+	Host           *string              `json:"host"`
+	CIDR           *string              `json:"cidr"`
+	Data           json.RawMessage      `json:"data"`
+	Requests       int64                `json:"requests"`
+	Blocked        int64                `json:"blocked"`
+	LastAccessedAt *hal.Time            `json:"lastAccessedAt"`
+	ExpiresAt      *hal.Time            `json:"expiresAt"`
+	AppID          *string              `json:"appId"`
+	ReportID       *string              `json:"reportId"`
+	QueryID        *string              `json:"queryId"`
+	VisualID       *string              `json:"visualId"`
+	DatasourceID   *string              `json:"datasourceId"`
+	DatasetID      *string              `json:"datasetId"`
+	AssistantID    *string              `json:"assistantId"`
+	OAuthClientID  *string              `json:"oauthClientId"`
+	Assistant      *struct{}            `json:"assistant"`
+	OAuthClient    *struct{}            `json:"oauthClient"`
+	CreatedAt      hal.Time             `json:"createdAt"`
+	UpdatedAt      hal.Time             `json:"updatedAt"`
+	Permissions    tokenPermissionsBody `json:"permissions"`
+}
+
+type tokenPermissionsBody struct {
+	Edit   bool `json:"edit"`
+	Delete bool `json:"delete"`
+}
+
+// Relations implements openapi.Related.
+func (tokenBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"inf:app", "inf:app-tokens", "inf:assistant", "inf:assistant-tokens", "inf:domain",
+			"inf:domain-tokens", "inf:tokens",
+		},
+	}
 }
 
 func (a tokenRoutes) token(who actor.Actor, t sessions.Token) hal.Resource {
@@ -131,6 +153,17 @@ type newToken struct {
 	Key      string       `json:"key"`      // the credential, which cannot be read again
 	Resource *string      `json:"resource"` // name of what the token is for; null for a personal one
 	User     tokenCreator `json:"user"`
+}
+
+// Relations implements openapi.Related.
+func (newToken) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"inf:app", "inf:app-hook", "inf:app-tokens", "inf:app-webhook-tokens", "inf:assistant",
+			"inf:assistant-tokens", "inf:domain", "inf:domain-tokens", "inf:scim", "share",
+		},
+		Embeds: openapi.Embeds{"inf:app": openapi.One[appBody]()},
+	}
 }
 
 type tokenCreator struct {
@@ -170,12 +203,15 @@ func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
 // ownTokens names the caller's personal tokens.
 var ownTokens = sessions.TokensOf{Type: sessions.Personal}
 
+// newTokenInput is a new token.
+type newTokenInput struct {
+	tokenInput
+	ReadOnly bool `json:"readOnly"`
+}
+
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a tokenRoutes) createToken(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		tokenInput
-		ReadOnly bool `json:"readOnly"`
-	}](r)
+	in, err := rest.Decode[newTokenInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

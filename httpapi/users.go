@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -26,6 +27,8 @@ func (a userRoutes) routes() []rest.Route {
 			Grants:  nothing,
 			Query:   searched,
 			Summary: "The users",
+			Gives:   openapi.OK(openapi.Page[userBody]("inf:user")),
+			Fails:   []int{400},
 			Handle:  a.listUsers,
 		},
 		{
@@ -36,6 +39,9 @@ func (a userRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InSlot,
 			Summary:    "Add a user",
+			Takes:      openapi.Input[newUserInput](),
+			Gives:      openapi.Created(openapi.One[userBody]()),
+			Fails:      []int{400, 403, 409},
 			Handle:     a.createUser,
 		},
 		{
@@ -44,6 +50,8 @@ func (a userRoutes) routes() []rest.Route {
 			Name:    "getUser",
 			Grants:  nothing,
 			Summary: "One user",
+			Gives:   openapi.OK(openapi.One[userBody]()),
+			Fails:   []int{404},
 			Handle:  a.getUser,
 		},
 		{
@@ -54,6 +62,9 @@ func (a userRoutes) routes() []rest.Route {
 			Row:     "user",
 			Query:   []string{"check"},
 			Summary: "Change a user",
+			Takes:   openapi.Update[userInput, userBody](),
+			Gives:   openapi.OK(openapi.One[userBody]()),
+			Fails:   []int{400, 403, 404, 409},
 			Handle:  a.putUser,
 		},
 		{
@@ -66,6 +77,8 @@ func (a userRoutes) routes() []rest.Route {
 			Writes:     rest.InTx,
 			Options:    deletePrincipalInput{},
 			Summary:    "Remove a user",
+			Gives:      openapi.OK(openapi.None()),
+			Fails:      []int{400, 403, 404, 409},
 			Handle:     a.deleteUser,
 		},
 		{
@@ -75,6 +88,9 @@ func (a userRoutes) routes() []rest.Route {
 			Grants:  credentials,
 			Query:   []string{"revokeTokens"},
 			Summary: "Change a password",
+			Takes:   openapi.Input[passwordInput](),
+			Gives:   openapi.OK(openapi.One[changedPasswordBody]()),
+			Fails:   []int{400, 403, 404},
 			Handle:  a.putPassword,
 		},
 		{
@@ -86,6 +102,9 @@ func (a userRoutes) routes() []rest.Route {
 			Permission: actor.Superuser,
 			Writes:     rest.InTx,
 			Summary:    "Make or unmake a superuser",
+			Takes:      openapi.Input[superuserInput](),
+			Gives:      openapi.OK(openapi.One[userBody]()),
+			Fails:      []int{400, 403, 404, 409},
 			Handle:     a.putSuperuser,
 		},
 		{
@@ -95,6 +114,9 @@ func (a userRoutes) routes() []rest.Route {
 			Grants:  profiles,
 			Writes:  rest.ByService,
 			Summary: "Note that the user has seen the feed",
+			Takes:   openapi.None(),
+			Gives:   openapi.OK(openapi.One[userBody]()),
+			Fails:   []int{403},
 			Handle:  a.putViewedFeed,
 		},
 	}
@@ -134,6 +156,15 @@ type userBody struct {
 	avatarBody
 	ManagesPassword bool                `json:"managesPassword"`
 	Permissions     userPermissionsBody `json:"permissions"`
+}
+
+// Relations implements openapi.Related.
+func (userBody) Relations() openapi.Relations {
+	return openapi.Relations{
+		Links: []string{
+			"avatar-upload", "feed", "inf:users", "memberships", "password", "superuser", "viewed-feed",
+		},
+	}
 }
 
 type globalPermissionsBody struct {
@@ -217,13 +248,15 @@ type userInput struct {
 	Source            rest.Field[string]             `json:"source"`
 	SourceID          rest.Field[string]             `json:"sourceId"`
 	PasswordExpiresAt rest.Field[jsonfill.Timestamp] `json:"passwordExpiresAt"`
-	GlobalPermissions struct {
-		AI                     *bool `json:"ai"`
-		JobCreation            *bool `json:"jobCreation"`
-		ViewAllTeams           *bool `json:"viewAllTeams"`
-		ViewAllUsers           *bool `json:"viewAllUsers"`
-		PainlessScriptCreation *bool `json:"painlessScriptCreation"`
-	} `json:"globalPermissions"`
+	GlobalPermissions globalPermissionsInput         `json:"globalPermissions"`
+}
+
+type globalPermissionsInput struct {
+	AI                     *bool `json:"ai"`
+	JobCreation            *bool `json:"jobCreation"`
+	ViewAllTeams           *bool `json:"viewAllTeams"`
+	ViewAllUsers           *bool `json:"viewAllUsers"`
+	PainlessScriptCreation *bool `json:"painlessScriptCreation"`
 }
 
 func (in userInput) apply(u *principals.User) {
@@ -280,14 +313,17 @@ func (a userRoutes) listUsers(r *rest.Request) (rest.Reply, error) {
 	}))
 }
 
+// newUserInput is a new user.
+type newUserInput struct {
+	Username string             `json:"username"`
+	Password rest.Field[string] `json:"password"`
+	userInput
+}
+
 // createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a
 // password, or with null for it, cannot log in with one.
 func (a userRoutes) createUser(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Username string             `json:"username"`
-		Password rest.Field[string] `json:"password"`
-		userInput
-	}](r)
+	in, err := rest.Decode[newUserInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -363,12 +399,15 @@ func (a userRoutes) editUser(r *rest.Request, edit func(*principals.User)) (rest
 	}))
 }
 
+// superuserInput says whether a user is a superuser.
+type superuserInput struct {
+	Superuser *bool `json:"superuser"`
+}
+
 // putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for
 // the last one.
 func (a userRoutes) putSuperuser(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Superuser *bool `json:"superuser"`
-	}](r)
+	in, err := rest.Decode[superuserInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -393,16 +432,25 @@ func (a userRoutes) deleteUser(r *rest.Request) (rest.Reply, error) {
 	return principalRoutes(a).deletePrincipal(r, r.Param("username"), a.Principals.DeleteUser)
 }
 
+// passwordInput is a new password.
+type passwordInput struct {
+	Password        string  `json:"password"`
+	CurrentPassword *string `json:"currentPassword"`
+	Domain          *string `json:"domain"`
+}
+
+// changedPasswordBody is what a change of a password has done.
+type changedPasswordBody struct {
+	Revoked int `json:"revokedTokens"`
+	Live    int `json:"liveTokens"`
+}
+
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200
 // {revokedTokens, liveTokens}, and the user's sessions end. The current password is needed for
 // one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
 // With the domain local, a superuser moves a user of another domain there.
 func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
-	in, err := rest.Decode[struct {
-		Password        string  `json:"password"`
-		CurrentPassword *string `json:"currentPassword"`
-		Domain          *string `json:"domain"`
-	}](r)
+	in, err := rest.Decode[passwordInput](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -414,10 +462,7 @@ func (a userRoutes) putPassword(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var said struct {
-		Revoked int `json:"revokedTokens"`
-		Live    int `json:"liveTokens"`
-	}
+	var said changedPasswordBody
 	username := r.Param("username")
 	set := func(also func(context.Context) error) error {
 		return a.Principals.SetPassword(r.Context(), username, principals.PasswordChange{

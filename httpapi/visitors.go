@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -30,7 +31,9 @@ func (a visitorRoutes) routes() []rest.Route {
 			Name:    "getAppSharePage",
 			Grants:  programs,
 			AnyType: true,
+			Reads:   []string{"token", "print"},
 			Summary: "The page of an app for visitors without an account",
+			Gives:   openapi.OK(openapi.Bytes("text/html")),
 			Handle:  a.getAppSharePage,
 			Begin:   a.headers,
 			Caller:  a.visitorOf,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/internal/rest"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -39,6 +40,8 @@ func (a webhookRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Query:   []string{"method", "path"},
 			Summary: "The webhooks of an app, their last calls and what these add up to by day",
+			Gives:   openapi.OK(openapi.One[webhooksBody]()),
+			Fails:   []int{400, 404},
 			Handle:  a.listAppWebhooks,
 		},
 		{
@@ -47,6 +50,7 @@ func (a webhookRoutes) routes() []rest.Route {
 			Name:    "getAppInvocation",
 			Grants:  programs,
 			Summary: "One call of an app's webhooks with its log",
+			Gives:   openapi.OK(openapi.One[invocationDetailBody]()),
 			Handle:  a.getAppInvocation,
 		},
 		{
@@ -56,6 +60,8 @@ func (a webhookRoutes) routes() []rest.Route {
 			Grants:  programs,
 			Options: rest.NoOptions{},
 			Summary: "Run a call of a webhook once more",
+			Gives:   openapi.OK(openapi.One[invocationDetailBody]()),
+			Fails:   []int{404},
 			Handle:  a.replayAppInvocation,
 		},
 		{
@@ -66,6 +72,7 @@ func (a webhookRoutes) routes() []rest.Route {
 			Secret:  true,
 			Query:   paged,
 			Summary: "The tokens of an app's webhooks",
+			Gives:   openapi.OK(openapi.Page[webhookTokenBody]("inf:token")),
 			Handle:  a.listWebhookTokens,
 		},
 		{
@@ -76,6 +83,9 @@ func (a webhookRoutes) routes() []rest.Route {
 			Secret:  true,
 			Writes:  rest.InTx,
 			Summary: "Make a token for an app's webhooks",
+			Takes:   openapi.Input[tokenInput](),
+			Gives:   openapi.Created(openapi.One[newToken]()),
+			Fails:   []int{400},
 			Handle:  a.createWebhookToken,
 		},
 		{
@@ -85,6 +95,7 @@ func (a webhookRoutes) routes() []rest.Route {
 			Grants:  credentials,
 			Secret:  true,
 			Summary: "One token of an app's webhooks",
+			Gives:   openapi.OK(openapi.One[webhookTokenBody]()),
 			Handle:  a.getWebhookToken,
 		},
 		{
@@ -96,6 +107,8 @@ func (a webhookRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Revoke a token of an app's webhooks",
+			Gives:   openapi.OK(openapi.One[identified]()),
+			Fails:   []int{404},
 			Handle:  a.deleteWebhookToken,
 		},
 		{
@@ -106,14 +119,27 @@ func (a webhookRoutes) routes() []rest.Route {
 			Writes:  rest.InTx,
 			Options: rest.NoOptions{},
 			Summary: "Replace what signs the tokens of an app's webhooks",
+			Gives:   openapi.OK(openapi.One[identified]()),
+			Fails:   []int{400},
 			Handle:  a.rotateWebhookSecret,
 		},
 	}
 	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
 		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
 			routes = append(routes, rest.Route{
-				Method: r.method, Pattern: one + at.pattern, Name: at.name, Grants: programs, Public: true,
-				Foreign: true, AnyType: true, Slashes: true, Summary: "Call a webhook of an app", Handle: a.callWebhook,
+				Method:  r.method,
+				Pattern: one + at.pattern,
+				Name:    at.name,
+				Grants:  programs,
+				Public:  true,
+				Foreign: true,
+				AnyType: true,
+				Slashes: true,
+				Summary: "Call a webhook of an app",
+				Reads:   []string{"token"},
+				Takes:   openapi.Bytes("*/*"),
+				Gives:   openapi.Answers{openapi.AnyStatus: openapi.Bytes("*/*")},
+				Handle:  a.callWebhook,
 			})
 		}
 	}
@@ -159,6 +185,18 @@ type webhookDay struct {
 	Errors     int64   `json:"errorCount"`
 }
 
+// webhooksBody are the webhooks of an app with their calls.
+type webhooksBody struct {
+	Routes []webhookRoute   `json:"routes"`
+	Recent []invocationBody `json:"recent"`
+	Daily  []webhookDay     `json:"daily"`
+}
+
+// Relations implements openapi.Related.
+func (webhooksBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-invocation", "inf:app-webhook-tokens"}}
+}
+
 // listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}],
 // recent: [the last 50 calls, newest first], daily: [{day, count, avgDurationMs, errorCount} of the
 // last 30 days, without days of no calls]}, to those who may change the app. With method= and path=
@@ -179,11 +217,7 @@ func (a webhookRoutes) listAppWebhooks(r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := struct {
-		Routes []webhookRoute   `json:"routes"`
-		Recent []invocationBody `json:"recent"`
-		Daily  []webhookDay     `json:"daily"`
-	}{[]webhookRoute{}, make([]invocationBody, len(l.Recent)), make([]webhookDay, len(l.Days))}
+	body := webhooksBody{[]webhookRoute{}, make([]invocationBody, len(l.Recent)), make([]webhookDay, len(l.Days))}
 	for _, route := range l.Routes {
 		config, err := publicConfig(route.Config)
 		if err != nil {
@@ -229,6 +263,20 @@ func publicConfig(config json.RawMessage) (json.RawMessage, error) {
 	return hal.Append(nil, members)
 }
 
+// invocationDetailBody is a call of a handler with its log.
+type invocationDetailBody struct {
+	invocationBody
+	Area        string         `json:"area"`
+	Logs        []webhooks.Log `json:"logs"`
+	LogsDropped int            `json:"logsDropped"`
+	Kept        bool           `json:"kept"`
+}
+
+// Relations implements openapi.Related.
+func (invocationDetailBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-stats-api", "inf:app-webhooks", "inf:replay"}}
+}
+
 // invocation encodes a call with its log.
 func (a webhookRoutes) invocation(v webhooks.Invocation) hal.Resource {
 	self := a.href("apps", v.App, "webhooks", "invocations", v.ID)
@@ -247,13 +295,7 @@ func (a webhookRoutes) invocation(v webhooks.Invocation) hal.Resource {
 	if lines == nil {
 		lines = []webhooks.Log{}
 	}
-	return hal.Resource{Links: links, Value: struct {
-		invocationBody
-		Area        string         `json:"area"`
-		Logs        []webhooks.Log `json:"logs"`
-		LogsDropped int            `json:"logsDropped"`
-		Kept        bool           `json:"kept"`
-	}{newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept}}
+	return hal.Resource{Links: links, Value: invocationDetailBody{newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept}}
 }
 
 // getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call
@@ -280,15 +322,23 @@ func (a webhookRoutes) replayAppInvocation(r *rest.Request) (rest.Reply, error) 
 	return rest.OK(a.invocation(v))
 }
 
+// webhookTokenBody is a token for webhooks with its key, null for a caller that may not see it.
+type webhookTokenBody struct {
+	tokenBody
+	Key *string `json:"key"`
+}
+
+// Relations implements openapi.Related.
+func (webhookTokenBody) Relations() openapi.Relations {
+	return openapi.Relations{Links: []string{"inf:app", "inf:app-hook", "inf:app-webhook-tokens"}}
+}
+
 // webhookToken encodes a token, with its key for those who may use it to write.
 func (a webhookRoutes) webhookToken(
 	who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error),
 ) (hal.Resource, error) {
 	text, err := key(t)
-	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: struct {
-		tokenBody
-		Key *string `json:"key"`
-	}{newTokenBody(who, t), orNull(text)}}, err
+	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: webhookTokenBody{newTokenBody(who, t), orNull(text)}}, err
 }
 
 func (a webhookRoutes) webhookTokenLinks(t sessions.Token) hal.Links {
@@ -422,6 +472,9 @@ func (a webhookRoutes) deleteWebhookToken(r *rest.Request) (rest.Reply, error) {
 type identified struct {
 	ID string `json:"id"`
 }
+
+// Relations implements openapi.Related.
+func (identified) Relations() openapi.Relations { return openapi.Relations{} }
 
 // rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that
 // were given out are worth nothing from now on, and lists have the new ones. 400 for a draft; 403;

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -145,6 +146,20 @@ func TestMigrate(t *testing.T) {
 			is.New(t).Equal(done(t, "", append([]string{"migrate"}, flags...)...), "The database is up to date.\n")
 		}
 	})
+}
+
+func TestOpenAPICommand(t *testing.T) {
+	is := is.New(t)
+	var document struct {
+		OpenAPI string
+		Servers []struct{ URL string }
+		Paths   map[string]any
+	}
+	is.NoErr(json.Unmarshal([]byte(done(t, "", "openapi", "--base-url", "https://example.com/content")), &document))
+	is.Equal(document.OpenAPI, "3.1.1")
+	is.Equal(document.Servers[0].URL, "https://example.com/content")
+	is.True(document.Paths["/api/colors/{key}"] != nil)
+	is.True(strings.HasPrefix(done(t, "", "openapi", "--yaml"), `"openapi": "3.1.1"`))
 }
 
 func TestVersion(t *testing.T) {

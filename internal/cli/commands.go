@@ -45,6 +45,7 @@ type commands struct {
 	Backup     backupCommand     `cmd:"" help:"Copy the data of an embedded server to a file, while the server runs. A PostgreSQL is backed up by pg_dump."`
 	Restore    restoreCommand    `cmd:"" help:"Make the data of an embedded server, in an empty place, from a file of backup."`
 	Rekey      rekeyCommand      `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
+	OpenAPI    openapiCommand    `cmd:"" name:"openapi" help:"Print the description of all routes as OpenAPI 3.1."`
 	Help       helpCommand       `cmd:"" help:"Show how a command is used."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes this command line in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

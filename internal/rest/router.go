@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rest/openapi"
 )
 
 // Route is one row of the route table.
@@ -52,6 +53,15 @@ type Route struct {
 	Options any
 	// File marks an action route that takes an archive: as the body, or as the form field file.
 	File bool
+
+	// Takes describes the body of the request. That of an action route follows from Options.
+	Takes openapi.Body
+	// Gives describes the answers of a request that succeeds, by their status.
+	Gives openapi.Answers
+	// Fails are the statuses of its own failures: see Describe.
+	Fails []int
+	// Reads names the query parameters that are read of a route that takes any.
+	Reads []string
 
 	// Handle returns what to answer. The other functions are optional, in the order of their calls.
 	Handle func(r *Request) (Reply, error)
