@@ -364,7 +364,9 @@ func (a domainRoutes) listDomains(r *rest.Request) (rest.Reply, error) {
 	}
 	return rest.OK(rest.Collection(a.BaseURL, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
 		return hal.Resource{
-			Links: a.domainLinks(r, d), Value: publicDomainRow{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
+			Links:    a.domainLinks(r, d),
+			Value:    publicDomainRow{d.ID, d.Type, d.Name, a.public(d)},
+			Embedded: a.embeddedDriver(r, d),
 		}
 	}))
 }

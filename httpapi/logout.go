@@ -303,7 +303,9 @@ func (a logoutRoutes) receiveLogout(r *rest.Request) (rest.Reply, error) {
 		return rest.Done()
 	case errs.Unauthenticated, errs.Upstream:
 		a.logLogout(r, "notice of a logout refused", tenant, domain, err)
-		return rest.Reply{Status: http.StatusBadRequest, Body: logoutProblem{"invalid_request", "The logout token is not good, or cannot be checked at the moment."}}, nil
+		return rest.Reply{Status: http.StatusBadRequest, Body: logoutProblem{
+			"invalid_request", "The logout token is not good, or cannot be checked at the moment.",
+		}}, nil
 	}
 	return rest.Reply{}, err
 }

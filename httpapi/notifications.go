@@ -268,5 +268,9 @@ func (a notificationRoutes) putNotifications(r *rest.Request) (rest.Reply, error
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: readNotificationsBody{updated, unread}})
+	return rest.OK(hal.Resource{
+		List:  true,
+		Links: hal.Self(a.href("notifications")),
+		Value: readNotificationsBody{updated, unread},
+	})
 }

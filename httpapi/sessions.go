@@ -243,7 +243,9 @@ func (a sessionRoutes) getSession(r *rest.Request) (rest.Reply, error) {
 			"inf:tokens", a.href("tokens"),
 		).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
 	whenWriting(r.Who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
-	return rest.OK(hal.Resource{Links: links, Value: sessionBody{r.Who.Tenant, r.Who.User, orNull(r.Who.Role().String()), r.Who.Superuser, permissions}})
+	return rest.OK(hal.Resource{Links: links, Value: sessionBody{
+		r.Who.Tenant, r.Who.User, orNull(r.Who.Role().String()), r.Who.Superuser, permissions,
+	}})
 }
 
 // orNull returns nil for "".

@@ -295,7 +295,9 @@ func (a webhookRoutes) invocation(v webhooks.Invocation) hal.Resource {
 	if lines == nil {
 		lines = []webhooks.Log{}
 	}
-	return hal.Resource{Links: links, Value: invocationDetailBody{newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept}}
+	return hal.Resource{Links: links, Value: invocationDetailBody{
+		newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept,
+	}}
 }
 
 // getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call
@@ -338,7 +340,12 @@ func (a webhookRoutes) webhookToken(
 	who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error),
 ) (hal.Resource, error) {
 	text, err := key(t)
-	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: webhookTokenBody{newTokenBody(who, t), orNull(text)}}, err
+	return hal.Resource{
+		Links:  a.webhookTokenLinks(t),
+		Row:    t,
+		Beside: text,
+		Value:  webhookTokenBody{newTokenBody(who, t), orNull(text)},
+	}, err
 }
 
 func (a webhookRoutes) webhookTokenLinks(t sessions.Token) hal.Links {

@@ -11,7 +11,7 @@ import (
 )
 
 type openapiCommand struct {
-	BaseURL string `default:"http://127.0.0.1:8080" env:"TENANTCONTENT_BASE_URL" help:"URL of the server that is described." placeholder:"URL"`
+	BaseURL string `default:"http://127.0.0.1:8080" env:"TENANTCONTENT_BASE_URL" help:"URL of the server."`
 	YAML    bool   `help:"Print YAML in place of JSON."`
 }
 
