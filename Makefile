@@ -8,7 +8,7 @@ STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 vet staticcheck build run partitions postgres interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln sizes build bench api fmt fuzz
+.PHONY: help run test interop partitions postgres check lint vet staticcheck beside vuln sizes build bench api openapi fmt fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,10 @@ bench: ## ratios against a bare handler, on both databases, and against Node.js 
 
 api: ## incompatible changes of the stable packages since the last release; fails if CHANGELOG.md does not name them
 	.ci/apidiff.sh
+
+openapi: ## lint the description of the routes, and what in it breaks clients of the last release; fails if CHANGELOG.md does not name that
+	.ci/needs.sh node
+	.ci/openapi.sh
 
 fmt: ## format the code, tidy go.mod and write NOTICE
 	gofmt -w .

@@ -183,9 +183,10 @@ func baseDocument(baseURL string) openapi.Document {
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{
 			Title: "tenantcontent", Version: "1",
-			Description: "Content of tenants: palettes, texts, comments, datasets, files, apps and assistants, with those who " +
-				"may use them. Answers are HAL: _links has links by relation, and _embedded other resources. Of an object in an " +
-				"answer, all members are described; later versions may add some.",
+			Description: "Content of tenants: palettes, texts, comments, datasets, files, apps and " +
+				"assistants, with those who may use them. Answers are HAL: _links has links by " +
+				"relation, and _embedded other resources. All members of objects in answers are " +
+				"described; later versions may add some.",
 			License: openapi.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers:  []openapi.Server{{URL: baseURL}},
@@ -194,15 +195,20 @@ func baseDocument(baseURL string) openapi.Document {
 			SecuritySchemes: map[string]openapi.SecurityScheme{
 				"token": {
 					Type: "http", Scheme: "bearer",
-					Description: "A session (POST /api/login), an API token (POST /api/tokens), or a token for what its route names.",
+					Description: "A session (POST /api/login), an API token (POST /api/tokens), or a token " +
+						"for what its route names.",
 				},
 				"session": {Type: "apiKey", In: "cookie", Name: "sid", Description: "The session of a browser."},
 			},
 			Parameters: map[string]*openapi.Parameter{},
 			Responses: map[string]*openapi.Response{
-				"Failure":       {Description: "A failure. message says what is wrong, in which field, and what to do."},
-				"FailureOrPage": {Description: "A failure, to a browser that goes to the address as a page."},
-				"SCIMFailure":   {Description: "A failure as SCIM has it."},
+				"Failure": {
+					Description: "A failure. message says what is wrong, in which field, and what to do.",
+				},
+				"FailureOrPage": {
+					Description: "A failure, to a browser that goes to the address as a page.",
+				},
+				"SCIMFailure": {Description: "A failure as SCIM has it."},
 			},
 			Bodies: map[string]openapi.Body{
 				"Failure":       openapi.One[rest.Problem](),

@@ -159,7 +159,8 @@ func (c *coverage) check(op operation, x exchange) (complaints []string) {
 	}
 	c.options(op, x, u)
 	if x.status >= "4" || x.body == "" {
-		if instance, err := jsonschema.UnmarshalJSON(strings.NewReader(x.sends())); err == nil && op.value["requestBody"] != nil {
+		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(x.sends()))
+		if err == nil && op.value["requestBody"] != nil {
 			c.walk(op.at+"/requestBody/content/application~1json/schema", instance)
 		}
 		return complaints

@@ -58,7 +58,8 @@ func DescribedTypes(routes []Route, d Description) []string {
 }
 
 func describe(routes []Route, d Description) *describer {
-	w := &describer{Description: d, doc: d.Document, reflector: openapi.Reflector{Texts: d.Source.Types, Extras: d.Extras}}
+	w := &describer{Description: d, doc: d.Document}
+	w.reflector.Texts, w.reflector.Extras = d.Source.Types, d.Extras
 	for name, body := range w.doc.Components.Bodies {
 		r := w.doc.Components.Responses[name]
 		r.Content = w.reflector.Content(body, false)
@@ -143,8 +144,8 @@ func (w *describer) pathParameters(pattern string) (all []*openapi.Parameter) {
 			p := w.parameter(s[1:])
 			p.In, p.Required = "path", true
 			if IsCatchAll(s) {
-				p.Description += " It may have several segments, with slashes between them; as one parameter, %2F stands " +
-					"for each slash."
+				p.Description += " It may have several segments, with slashes between them; as one " +
+					"parameter, %2F stands for each slash."
 			}
 			all = append(all, p)
 		}
@@ -228,7 +229,9 @@ func (w *describer) responses(route *Route, source RouteSource) (all openapi.Ord
 			content[0].Value.Example = source.Gives
 		}
 		if status == openapi.AnyStatus {
-			any := &openapi.Response{Description: "What the program of the tenant answers, or a failure.", Content: content}
+			any := &openapi.Response{
+				Description: "What the program of the tenant answers, or a failure.", Content: content,
+			}
 			return openapi.Ordered[*openapi.Response]{{Name: "default", Value: any}}
 		}
 		all.Set(fmt.Sprint(status), &openapi.Response{Description: http.StatusText(status), Content: content})
