@@ -23,7 +23,7 @@ func (o *openapiCommand) Run(t terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := engines.Open(filepath.Join(dir, "empty.db"))
+	db, err := engines.Open("sqlite:" + filepath.Join(dir, "empty.db"))
 	if err != nil {
 		return err
 	}
