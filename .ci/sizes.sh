@@ -75,6 +75,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -98,7 +99,7 @@ func run(ctx context.Context) error {
 	if _, err := app.Colors.Put(jo, "red", "#ff0000"); err != nil {
 		return err
 	}
-	if _, err := app.Comments.Create(jo, "report", "sales", "Hello"); err != nil {
+	if _, err := app.Comments.Create(jo, entity.Key{Kind: "report", ID: "sales"}, "Hello"); err != nil {
 		return err
 	}
 	go app.Run(ctx)
