@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
@@ -144,9 +145,21 @@ type Config struct {
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
-	// Observer is told of requests, statements, jobs, runs of handlers, calls of models, scans and
-	// archives when they have ended, for metrics and traces: see docs/embed.md. nil costs nothing.
+	// Observer is notified of requests, statements, jobs, runs of handlers, calls of models, scans,
+	// archives, logins, waits and background tasks when they have ended, for metrics: see
+	// docs/embed.md. nil costs nothing.
 	Observer entity.Observer
+	// TracerProvider makes the spans of OpenTelemetry: of each request, named by its route, within
+	// the span of the request's context or, if that has none, of its header traceparent; and within
+	// it of statements, runs of handlers, archives, scans and calls of models. Jobs have spans of
+	// their own. Requests to models, providers and MCP servers have the header, and Log gets
+	// trace_id and span_id. No span has a path, a query or an argument. nil costs nothing. See
+	// docs/monitoring.
+	TracerProvider trace.TracerProvider
+
+	// Warnings returns what an operator is to mend although requests are served, such as a log that
+	// cannot be written. Everybody can read them: /readyz has them. Default: nothing is returned.
+	Warnings func() []string
 
 	MaxBody int64 // bytes of a JSON body; default 1 MiB
 	// MaxHandlerBody is the most bytes of the body of a request to a handler of an app; default 10

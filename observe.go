@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
@@ -20,8 +21,8 @@ import (
 type observedStatements struct{ to entity.Observer }
 
 // BeforeQuery implements bun.QueryHook.
-func (o observedStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
-	return entity.Begin(ctx, o.to, entity.StatementWork)
+func (o observedStatements) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Context {
+	return entity.Begin(ctx, o.to, entity.StatementWork, verb(e.Query))
 }
 
 // AfterQuery implements bun.QueryHook.
@@ -36,6 +37,14 @@ func (o observedStatements) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	})
 }
 
+// systemOf returns what OpenTelemetry calls the database.
+func systemOf(db *bun.DB) string {
+	if db.Dialect().Name() == dialect.PG {
+		return "postgresql"
+	}
+	return "sqlite"
+}
+
 // verb returns the first word of a statement.
 func verb(query string) string {
 	query = strings.TrimLeft(query, " \t\n(")
@@ -48,13 +57,14 @@ func verb(query string) string {
 
 // observed returns a Provider that notifies an Observer of calls.
 func observed(p ai.Provider, to entity.Observer) ai.Provider {
-	return chat.Around(p, func(ctx context.Context, r chat.Request, do func() error) error {
-		start := time.Now()
-		err := do()
+	return chat.Around(p, func(ctx context.Context, r chat.Request, do func(context.Context) error) error {
 		kind := "chat"
 		if r.Image {
 			kind = "image"
 		}
+		start := time.Now()
+		ctx = entity.Begin(ctx, to, entity.ModelWork, kind)
+		err := do(ctx)
 		a, _ := actor.From(ctx) // there may be none
 		entity.Observe(ctx, to, entity.Observation{
 			Work:    entity.ModelWork,

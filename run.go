@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
@@ -44,65 +45,84 @@ func (app *App) work(ctx context.Context) {
 	running.Go(func() { app.sweepEachMinute(ctx) })
 	running.Go(func() { app.indexOften(ctx) })
 	running.Go(func() { app.queue.Run(ctx) })
-	running.Go(func() {
-		app.flushEach(ctx, recordsEach, "write the calls of webhooks", app.Webhooks.Unchecked().FlushAll)
-	})
-	running.Go(func() {
-		app.flushEachSecond(ctx, "write the counters of API tokens", app.Sessions.Unchecked().FlushAll)
-	})
-	running.Go(func() {
-		app.flushEachSecond(ctx, "write the log-ins that have waited for others who wrote",
-			func(ctx context.Context) error {
-				return bunx.WriteDeferred(ctx, app.db)
-			})
-	})
-	if b, ok := app.workspaces.Bounds(); ok {
-		running.Go(func() {
-			app.flushEach(
-				ctx, cmp.Or(b.Measure, time.Minute), "measure the SQL databases of apps",
-				app.workspaces.Measure,
-			)
-		})
+	for _, t := range app.flushes() {
+		running.Go(func() { app.flushEach(ctx, t) })
 	}
-	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
-	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.handlers.FlushAll) })
 	running.Wait()
 }
+
+// task is a part of the background work.
+type task struct {
+	name string // for the Observer
+	what string // for the log
+	each time.Duration
+	do   func(ctx context.Context) error
+}
+
+// The tasks that are not flushes.
+var (
+	sweepTask  = task{name: "sweep", what: "remove what has expired"}
+	totalsTask = task{name: "totals", what: "add up the totals of lists"}
+	indexTask  = task{name: "index", what: "index rows for searches"}
+)
 
 // recordsEach is how often the calls of webhooks are written. A program that is killed loses those
 // since the last time.
 const recordsEach = 400 * time.Millisecond
 
-// flushEachSecond writes what was counted in memory, for the last time when ctx ends.
-func (app *App) flushEachSecond(ctx context.Context, what string, write func(context.Context) error) {
-	app.flushEach(ctx, time.Second, what, write)
+// flushes returns the tasks that write what was counted in memory.
+func (app *App) flushes() []task {
+	all := []task{
+		{"webhook_calls", "write the calls of webhooks", recordsEach, app.Webhooks.Unchecked().FlushAll},
+		{"token_uses", "write the counters of API tokens", time.Second, app.Sessions.Unchecked().FlushAll},
+		{
+			"deferred_logins", "write the log-ins that have waited for others who wrote", time.Second,
+			func(ctx context.Context) error { return bunx.WriteDeferred(ctx, app.db) },
+		},
+		{"app_views", "write the views of apps", time.Second, app.Apps.Unchecked().FlushAll},
+		{"app_calls", "write the calls of apps", time.Second, app.handlers.FlushAll},
+	}
+	if b, ok := app.workspaces.Bounds(); ok {
+		all = append(all, task{
+			"workspaces", "measure the SQL databases of apps", cmp.Or(b.Measure, time.Minute), app.workspaces.Measure,
+		})
+	}
+	return all
 }
 
-func (app *App) flushEach(ctx context.Context, pause time.Duration, what string, write func(context.Context) error) {
-	for range clock.Each(ctx, pause) {
-		app.note(what, write(ctx))
+// flushEach does a task repeatedly, for the last time when ctx ends.
+func (app *App) flushEach(ctx context.Context, t task) {
+	for range clock.Each(ctx, t.each) {
+		app.round(ctx, t, t.do)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	app.note(what, write(last))
+	app.round(last, t, t.do)
 }
 
 func (app *App) sweepEachMinute(ctx context.Context) {
 	holder := rand.Text()
 	for range clock.Each(ctx, time.Minute) {
-		_, err := app.sweeper.RunAlone(ctx, holder)
-		app.note("remove what has expired", err)
-		_, err = bunx.FoldTotals(ctx, app.db)
-		app.note("add up the totals of lists", err)
+		app.round(ctx, sweepTask, func(ctx context.Context) error {
+			_, err := app.sweeper.RunAlone(ctx, holder)
+			return err
+		})
+		app.round(ctx, totalsTask, func(ctx context.Context) error {
+			_, err := bunx.FoldTotals(ctx, app.db)
+			return err
+		})
 	}
 }
 
 // indexOften keeps the indexes of searches. Rows that are not in one yet cost each search a little.
 func (app *App) indexOften(ctx context.Context) {
 	for range clock.Each(ctx, 20*time.Second) {
-		if err := app.indexer.Run(ctx); ctx.Err() == nil {
-			app.note("index rows for searches", err)
-		}
+		app.round(ctx, indexTask, func(ctx context.Context) error {
+			if err := app.indexer.Run(ctx); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		})
 	}
 }
 
@@ -114,12 +134,28 @@ func (app *App) Sweep(ctx context.Context) error {
 	return errors.Join(err, app.indexer.Run(ctx), app.sweeper.Run(ctx))
 }
 
-// note logs the failure of background work; the next round tries again.
+// round does a task once: it notifies the Observer, and logs a failure. The next round tries again.
+func (app *App) round(ctx context.Context, t task, do func(ctx context.Context) error) {
+	start := time.Now()
+	ctx = entity.Begin(ctx, app.observer, entity.TaskWork, t.name)
+	err := do(ctx)
+	entity.Observe(ctx, app.observer, entity.Observation{
+		Work: entity.TaskWork, Kind: t.name, Outcome: entity.Outcome(bunx.Err(err, "")), Start: start,
+	})
+	app.note(t.what, err)
+}
+
+// note logs a failure of background work.
 func (app *App) note(what string, err error) {
 	if err != nil && !app.health.Saw(bunx.Err(err, "")) {
 		app.log.Warn("background work failed", "work", what, "err", err)
 	}
 }
+
+// Withdraw makes Ready, and with it /readyz, fail from now on, while requests are served as before.
+// A host calls it some seconds before it stops listening, so that load balancers send no more
+// requests by then.
+func (app *App) Withdraw() { app.withdrawn.Store(true) }
 
 // Drain waits until no request and no job of the queue runs, for at most as long as ctx lasts, and
 // returns the cause of ctx if some still do then. From its call on, clients that take or send
@@ -136,9 +172,12 @@ func (app *App) Drain(ctx context.Context) error {
 // still run are stopped. They also end with the program.
 func (app *App) Close() error { return app.endScripts() }
 
-// Ready fails with errs.Unavailable when the database is away or not migrated to this version, or
-// when row-level security is on in it and it was not opened for that.
+// Ready fails with errs.Unavailable when the database is away or not migrated to this version, when
+// row-level security is on in it and it was not opened for that, and after Withdraw.
 func (app *App) Ready(ctx context.Context) error {
+	if app.withdrawn.Load() {
+		return errs.New(errs.Unavailable, "This server is stopping: send requests to another one.")
+	}
 	pending, err := migrations.Pending(ctx, app.db)
 	if err != nil {
 		return err

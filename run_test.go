@@ -494,11 +494,11 @@ func TestObserver(t *testing.T) {
 		}
 		is.Equal(
 			serve("PUT", "/api/colors/"+canary, `{"color": "#ff0000"}`),
-			[]string{"ours PUT /api/colors/:key ok 200"},
+			[]string{"ours PUT /api/colors/{key} ok 200"},
 		)
 		is.Equal(
 			serve("PUT", "/api/colors/"+canary, `{"color": "`+canary+`"}`),
-			[]string{"ours PUT /api/colors/:key invalid 400"},
+			[]string{"ours PUT /api/colors/{key} invalid 400"},
 		)
 		is.Equal(serve("GET", "/api/"+canary, ""), []string{"  not_found 404"})
 

@@ -38,6 +38,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/uptrace/bun"
 
@@ -54,6 +55,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/health"
 	changestore "github.com/tenantcontent/tenantcontent/internal/store/changes"
+	"github.com/tenantcontent/tenantcontent/internal/tracing"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -78,6 +80,7 @@ type App struct {
 	inUse      inUse
 	visibility visibility
 	observer   entity.Observer
+	withdrawn  atomic.Bool
 	endScripts func() error
 }
 
@@ -100,11 +103,15 @@ func Open(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Observer != nil {
-		c.DB, c.AI = c.DB.WithQueryHook(observedStatements{c.Observer}), observed(c.AI, c.Observer)
-	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.TracerProvider != nil {
+		c.Log = slog.New(tracing.Handler(c.Log.Handler()))
+		c.Observer = entity.Observers(tracing.New(c.TracerProvider, systemOf(c.DB)), c.Observer)
+	}
+	if c.Observer != nil {
+		c.DB, c.AI = c.DB.WithQueryHook(observedStatements{c.Observer}), observed(c.AI, c.Observer)
 	}
 	g := newGround(c, keys, engine)
 	who, err := g.identity()
@@ -150,7 +157,7 @@ func Open(c Config) (*App, error) {
 		Handlers: run.handlers, Scripts: run.scripts, Loopback: g.loopback, ViewKey: viewKey,
 		Workspaces: g.workspaces, Quotas: g.quotas, SCIM: who.scim,
 		HostKinds: g.hostKinds, HostParents: comments.HostParents(c.Entities),
-		AI: run.models, InTx: app.InTx, Ready: app.Ready,
+		AI: run.models, InTx: app.InTx, Ready: app.Ready, Warnings: c.Warnings,
 		Writable: app.Writable, Failed: app.health.Saw, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, MaxHandlerBody: c.MaxHandlerBody, Log: c.Log, Now: c.Now,
 		Idle: c.Idle, LastIdle: c.LastIdle, Heartbeat: c.Heartbeat, Memory: c.Memory, Observer: c.Observer,

@@ -55,7 +55,9 @@ const deploymentTable = "tc_deployments"
 func (app *App) ExportTenant(
 	ctx context.Context, id string, w io.Writer, o TenantTransfer,
 ) (moved TenantMoved, err error) {
-	defer app.observeTransfer(ctx, "tenant export", time.Now(), &id, &err)
+	ctx, end := app.observeTransfer(ctx, "tenant export")
+	sent := &counter{w: w}
+	defer func() { end(id, 0, sent.n, err) }()
 	if len(o.Passphrase) < 12 {
 		return moved, errs.New(
 			errs.Invalid,
@@ -93,7 +95,7 @@ func (app *App) ExportTenant(
 	if options.Files != nil {
 		options.Stored.WorkspaceBytes, options.Stored.Workspaces = stored.Workspaces, stored.Count
 	}
-	sealed, err := agefile.Encrypt(w, o.Passphrase)
+	sealed, err := agefile.Encrypt(sent, o.Passphrase)
 	if err != nil {
 		return moved, err
 	}
@@ -175,8 +177,10 @@ func (app *App) rowOptions(o TenantTransfer) tenantrows.Options {
 // is larger than they may be here; errs.Full for a tenant that stores more than one may here:
 // before anything is written if the export tells how much that is, else when the quota is reached.
 func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
-	defer app.observeTransfer(ctx, "tenant import", time.Now(), &moved.Tenant, &err)
-	plain, err := agefile.Decrypt(r, o.Passphrase)
+	ctx, end := app.observeTransfer(ctx, "tenant import")
+	received := &counter{r: r}
+	defer func() { end(moved.Tenant, received.n, 0, err) }()
+	plain, err := agefile.Decrypt(received, o.Passphrase)
 	if err != nil {
 		return moved, err
 	}
@@ -245,11 +249,38 @@ func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer)
 	return moved, nil
 }
 
-// observeTransfer notifies the Observer of an export or import of a tenant that ends now.
-func (app *App) observeTransfer(ctx context.Context, kind string, start time.Time, tenant *string, err *error) {
-	entity.Observe(ctx, app.observer, entity.Observation{
-		Work: entity.ArchiveWork, Tenant: *tenant, Kind: kind, Outcome: entity.Outcome(*err), Start: start,
-	})
+// observeTransfer notifies the Observer of an export or import of a tenant that begins. The caller
+// calls end when it ends.
+func (app *App) observeTransfer(ctx context.Context, kind string) (
+	_ context.Context, end func(tenant string, received, sent int64, err error),
+) {
+	start := time.Now()
+	ctx = entity.Begin(ctx, app.observer, entity.ArchiveWork, kind)
+	return ctx, func(tenant string, received, sent int64, err error) {
+		entity.Observe(ctx, app.observer, entity.Observation{
+			Work: entity.ArchiveWork, Tenant: tenant, Kind: kind, Outcome: entity.Outcome(err), Start: start,
+			Received: received, Sent: sent,
+		})
+	}
+}
+
+// counter counts the bytes that are written to w or read from r.
+type counter struct {
+	w io.Writer
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // fits adds to the error of a tenant without room what the operator can do.

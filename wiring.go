@@ -339,7 +339,7 @@ func (g ground) programs(who identity, what kept) (run programs, err error) {
 		Store: sessionstore.New(g.DB).Notify(g.rights.Bump), Changes: g.rights.Of,
 		Authenticator: who.domains.Unchecked(), Tenants: who.tenants.Unchecked(), Apps: run.apps,
 		Assistants: run.assistants, Domains: who.domains, Refusal: domains.MinRefusal,
-		Lifetime: g.SessionLifetime, Keys: g.keys, Now: g.Now, NewID: g.NewID,
+		Lifetime: g.SessionLifetime, Keys: g.keys, Now: g.Now, NewID: g.NewID, Observer: g.Observer,
 	})
 	run.messages = messages.New(messages.Options{
 		Feed:  g.feed,

@@ -287,8 +287,10 @@ func New(o Options) (*Service, error) {
 		principals: o.Principals, content: o.Content, drivers: drivers,
 		notify: o.Notify, feed: o.Feed, observer: o.Observer,
 		limits: o.Limits.WithDefaults(), size: o.Size, time: o.Time,
-		imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}),
-		clock:   clock.New(o.Now, o.NewID),
+		imports: limiter.New(limiter.Options{
+			Capacity: maxImports, PerKey: 1, Timeout: maxWait, Observer: o.Observer, Kind: "archive",
+		}),
+		clock: clock.New(o.Now, o.NewID),
 	}
 	s.transferers, s.kinds = transferersOf(o.Content, drivers)
 	return s, nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -121,7 +120,8 @@ func (s *Service) deployOwner(ctx context.Context, tenant, source string) (runAs
 func (s *Service) deploy(
 	ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o ImportOptions,
 ) (all []Deployed, err error) {
-	defer func(start time.Time) { s.observe(ctx, a.Tenant, "deploy", start, err) }(time.Now())
+	ctx, observed := s.started(ctx, a.Tenant, "deploy")
+	defer func() { s.ended(ctx, observed, err) }()
 	from := shipment{bundle: bundle}
 	in, end, err := s.spool(func(w io.Writer) (err error) {
 		from.dangling, err = e.write(ctx, w)
@@ -131,6 +131,7 @@ func (s *Service) deploy(
 		return nil, err
 	}
 	defer end()
+	observed.Sent = sizeOf(in)
 	if from.contents, err = s.survey(in); err != nil {
 		return nil, err
 	}

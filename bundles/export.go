@@ -59,21 +59,37 @@ func (e *Export) Filename() string {
 // if the archive would exceed the Limits, so that it could not be imported; w's own. After an error
 // the bytes in w are not a valid archive, as its end is missing.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
-	start := time.Now()
-	_, err := e.write(ctx, w)
-	e.s.observe(ctx, e.tenant, "export", start, err)
+	ctx, o := e.s.started(ctx, e.tenant, "export")
+	sent := &counter{w: w}
+	_, err := e.write(ctx, sent)
+	o.Sent = sent.n
+	e.s.ended(ctx, o, err)
 	return err
 }
 
-// observe tells the Observer of an archive.
-func (s *Service) observe(ctx context.Context, tenant, kind string, start time.Time, err error) {
-	entity.Observe(ctx, s.observer, entity.Observation{
-		Work:    entity.ArchiveWork,
-		Tenant:  tenant,
-		Kind:    kind,
-		Outcome: entity.Outcome(err),
-		Start:   start,
-	})
+// started notifies the Observer of an archive that begins. The caller passes what started returns
+// to ended.
+func (s *Service) started(ctx context.Context, tenant, kind string) (context.Context, entity.Observation) {
+	o := entity.Observation{Work: entity.ArchiveWork, Tenant: tenant, Kind: kind, Start: time.Now()}
+	return entity.Begin(ctx, s.observer, o.Work, kind), o
+}
+
+// ended notifies the Observer of an archive that ends.
+func (s *Service) ended(ctx context.Context, o entity.Observation, err error) {
+	o.Outcome = entity.Outcome(err)
+	entity.Observe(ctx, s.observer, o)
+}
+
+// counter counts the bytes that are written to w.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // write is like Write and returns the entries that refer to nothing any more. A transaction would

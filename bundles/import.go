@@ -96,7 +96,8 @@ func (s *Service) importArchive(
 	if restore {
 		kind = "restore"
 	}
-	defer func(start time.Time) { s.observe(ctx, a.Tenant, kind, start, err) }(time.Now())
+	ctx, observed := s.started(ctx, a.Tenant, kind)
+	defer func() { s.ended(ctx, observed, err) }()
 	if err := o.check(); err != nil {
 		return ImportResult{}, err
 	}
@@ -105,6 +106,7 @@ func (s *Service) importArchive(
 		return ImportResult{}, err
 	}
 	defer end()
+	observed.Received = sizeOf(in)
 	c, err := s.survey(in)
 	if err != nil {
 		return ImportResult{}, err
@@ -222,6 +224,19 @@ func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 		}
 		return err
 	})
+}
+
+// sizeOf returns the size of an archive, 0 if it is not known. It leaves the position as it is.
+func sizeOf(in io.Seeker) int64 {
+	at, err := in.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	size, err := in.Seek(0, io.SeekEnd)
+	if _, back := in.Seek(at, io.SeekStart); err != nil || back != nil {
+		return 0 // what reads it next fails, too
+	}
+	return size
 }
 
 // spool returns a temporary file with what write has written.

@@ -193,7 +193,7 @@ type Options struct {
 	// grows when their stores commit. What Ways returns is kept in memory for up to a second while
 	// it stays the same. Default nil: it is read each time.
 	Changes func(tenant string) uint64
-	// Observer is told of each scan; nil: nobody is.
+	// Observer is notified of each scan, each login and those that wait for others; may be nil.
 	Observer entity.Observer
 	Feed     *entity.Changes // nil: changes are not announced
 }
@@ -238,7 +238,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		lookup: o.Lookup.of, o: o, clock: clock.New(o.Now, o.NewID), running: map[place]*scanning{},
-		slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
+		slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(o.Observer),
 		limits: limits{wait: maxWait, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
 		ways:   cache.New[[]Way](o.Changes),
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/escapes"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -88,8 +89,11 @@ const (
 func (u Unchecked) Authenticate(
 	ctx context.Context, c principals.Credentials,
 ) (principals.User, error) {
-	admitted := time.Now()
-	user, err := u.s.authenticate(ctx, c, &admitted)
+	start := time.Now()
+	ctx = entity.Begin(ctx, u.s.o.Observer, entity.LoginWork, "")
+	admitted, driver := start, ""
+	user, err := u.s.authenticate(ctx, c, &admitted, &driver)
+	u.s.observeLogin(ctx, c.Tenant, driver, start, err)
 	if errs.CodeOf(err) == errs.Unauthenticated {
 		soonest := time.NewTimer(time.Until(admitted.Add(u.s.limits.refusal)))
 		defer soonest.Stop()
@@ -102,13 +106,15 @@ func (u Unchecked) Authenticate(
 }
 
 func (s *Service) authenticate(
-	ctx context.Context, c principals.Credentials, admitted *time.Time,
+	ctx context.Context, c principals.Credentials, admitted *time.Time, driver *string,
 ) (principals.User, error) {
 	tenant, domain, username, password := c.Tenant, c.Domain, c.Username, c.Password
 	if domain == Local {
+		*driver = Local
 		return s.o.Principals.Authenticate(ctx, c)
 	}
-	if _, _, err := s.asks(ctx, tenant, domain); err != nil {
+	d, _, err := s.asks(ctx, tenant, domain)
+	if *driver = d.Type; err != nil {
 		return principals.User{}, err
 	}
 	if username == "" || password == "" || !plain(username) || !escapes.Storable(password) {
@@ -147,6 +153,13 @@ func (s *Service) authenticate(
 		}
 	}
 	return u, hidden(err)
+}
+
+// observeLogin notifies the Observer of a login that ends. driver is "" if it is not known.
+func (s *Service) observeLogin(ctx context.Context, tenant, driver string, start time.Time, err error) {
+	entity.Observe(ctx, s.o.Observer, entity.Observation{
+		Work: entity.LoginWork, Tenant: tenant, Kind: driver, Outcome: entity.Outcome(err), Start: start,
+	})
 }
 
 // asks returns a domain and its PasswordLogin. It returns the refusal of a login if there is none.
@@ -342,6 +355,10 @@ const (
 func (u Unchecked) Finish(
 	ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values,
 ) (done Finished, err error) {
+	start := time.Now()
+	ctx = entity.Begin(ctx, u.s.o.Observer, entity.LoginWork, "")
+	var d Domain
+	defer func() { u.s.observeLogin(ctx, tenant, d.Type, start, err) }()
 	p, fault, err := u.s.pending(ctx, tenant, domain, state, browser)
 	if done = (Finished{Tenant: tenant, Return: p.back(), Fault: fault}); err != nil {
 		return done, err
@@ -354,8 +371,8 @@ func (u Unchecked) Finish(
 	if done.Fault, err = u.s.use(ctx, tenant, domain, state, p); err != nil {
 		return done, err
 	}
-	d, login, err := u.s.redirects(ctx, tenant, domain)
-	if err != nil {
+	var login RedirectLogin
+	if d, login, err = u.s.redirects(ctx, tenant, domain); err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
 			err = refusal(err)
 		}

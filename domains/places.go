@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
@@ -51,17 +52,20 @@ type places struct {
 	learn     *limiter.Limiter // by tenant, in turn by client network
 }
 
-func newPlaces() places {
+func newPlaces(observer entity.Observer) places {
 	return places{
-		domain: limiter.New(limiter.Options{PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait}),
+		domain: limiter.New(limiter.Options{
+			PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait, Observer: observer, Kind: "directory",
+		}),
 		logins: limiter.New(limiter.Options{
+			Observer: observer, Kind: "directory",
 			Capacity:  maxAsking,
 			PerKey:    maxAskingOf,
 			PerSubkey: maxAskingAt,
 			Timeout:   maxWait,
 		}),
-		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}),
-		scan:   limiter.New(limiter.Options{Capacity: maxScans}),
+		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf, Observer: observer, Kind: "scan"}),
+		scan:   limiter.New(limiter.Options{Capacity: maxScans, Observer: observer, Kind: "scan"}),
 		slow:   limiter.New(limiter.Options{Capacity: maxSlow}),
 
 		learnFrom: limiter.New(limiter.Options{PerKey: maxLearningFrom}),

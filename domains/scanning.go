@@ -32,6 +32,7 @@ func (s *Service) scan(
 		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
 	}
 	start := time.Now()
+	ctx = entity.Begin(ctx, s.o.Observer, entity.ScanWork, driver)
 	defer func() {
 		entity.Observe(ctx, s.o.Observer, entity.Observation{
 			Work:    entity.ScanWork,

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -24,6 +26,10 @@ func IsState(text string) bool {
 func (u Unchecked) FinishUnasked(
 	ctx context.Context, tenant, domain string, at Endpoints, back string, params url.Values,
 ) (done Finished, err error) {
+	start := time.Now()
+	ctx = entity.Begin(ctx, u.s.o.Observer, entity.LoginWork, "")
+	var d Domain
+	defer func() { u.s.observeLogin(ctx, tenant, d.Type, start, err) }()
 	done.Tenant = tenant
 	if back != "" && IsPath(back) {
 		done.Return.To = back
@@ -33,8 +39,8 @@ func (u Unchecked) FinishUnasked(
 		return done, err
 	}
 	defer leave()
-	d, login, err := u.s.redirects(ctx, tenant, domain)
-	if err != nil {
+	var login RedirectLogin
+	if d, login, err = u.s.redirects(ctx, tenant, domain); err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
 			err = refusal(err)
 		}

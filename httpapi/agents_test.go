@@ -362,11 +362,13 @@ func TestAgentsSteps(t *testing.T) {
 	})
 	t.Cleanup(s.Close)
 	continuing := 0
-	model := chat.Around(modelAt(t, s), func(_ context.Context, r chat.Request, do func() error) error {
+	model := chat.Around(modelAt(t, s), func(
+		ctx context.Context, r chat.Request, do func(context.Context) error,
+	) error {
 		if r.Continues {
 			continuing++
 		}
-		return do()
+		return do(ctx)
 	})
 	w := newWorld(t, dbtest.SQLite, withAI(model), withPolls)
 	w.work(t)

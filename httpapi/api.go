@@ -43,6 +43,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rest"
 	"github.com/tenantcontent/tenantcontent/internal/rest/view"
 	"github.com/tenantcontent/tenantcontent/internal/scripts"
+	"github.com/tenantcontent/tenantcontent/internal/tracing"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -98,6 +99,8 @@ type Config struct {
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
 	Ready func(ctx context.Context) error
+	// Warnings returns what an operator is to mend although requests are served; may be nil.
+	Warnings func() []string
 	// Writable fails when nothing can be written, saying why. nil: that is not known.
 	Writable func(ctx context.Context) error
 	// Failed is called with the errors of requests that are not served. It reports whether the log
@@ -156,7 +159,7 @@ type Config struct {
 	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All
 	// programs that serve one database must have the same one; default a random one.
 	ViewKey []byte
-	// Observer is told of each request; nil: nobody is.
+	// Observer is notified of each request, and of those that wait; may be nil.
 	Observer entity.Observer
 	// Now is the clock; default time.Now.
 	Now func() time.Time
@@ -225,7 +228,7 @@ func New(c Config) (Handler, error) {
 		Failed: c.Failed, Visible: c.Visible, Hidden: c.Hidden,
 		New: newRequest, Enter: a.enter, Missing: missingInSCIM, Problem: a.problem, LoggedPath: loggedPath,
 		MaxBody: c.MaxBody, Memory: c.Memory, Idle: c.Idle, LastIdle: c.LastIdle, Heartbeat: c.Heartbeat,
-		TrustedProxies: c.TrustedProxies, Log: c.Log, Observer: c.Observer,
+		TrustedProxies: c.TrustedProxies, Log: c.Log, Observer: c.Observer, Context: tracing.Extract,
 	})
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (a healthRoutes) routes() []rest.Route {
 			AnyType: true,
 			Reads:   []string{"for"},
 			Summary: "The database answers and is migrated",
-			Gives:   openapi.OK(openapi.One[healthBody]()),
+			Gives:   openapi.OK(openapi.One[readiness]()),
 			Handle:  a.ready,
 		},
 	}
@@ -43,12 +43,18 @@ func (a healthRoutes) routes() []rest.Route {
 
 // healthBody is the answer of a process that runs.
 type healthBody struct {
-	Status string `json:"status" enum:"ok ready"`
+	Status string `json:"status" enum:"ok"`
 }
 
 // health serves GET /healthz: 200 while the process runs.
 func (a healthRoutes) health(*rest.Request) (rest.Reply, error) {
 	return rest.OK(healthBody{"ok"})
+}
+
+// readiness is the body of an answer of readyz that is 200.
+type readiness struct {
+	Status   string   `json:"status" enum:"ready"`
+	Warnings []string `json:"warnings,omitempty"` // what an operator is to mend
 }
 
 // notReady is the body of an answer of readyz that is 503: a problem, and whether anything can be
@@ -91,5 +97,9 @@ func (a healthRoutes) ready(r *rest.Request) (rest.Reply, error) {
 			return a.notReady(r, err), nil
 		}
 	}
-	return rest.OK(healthBody{"ready"})
+	answer := readiness{Status: "ready"}
+	if a.Warnings != nil {
+		answer.Warnings = a.Warnings()
+	}
+	return rest.OK(answer)
 }

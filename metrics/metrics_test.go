@@ -45,6 +45,9 @@ func value(m *dto.Metric) float64 {
 	if h := m.GetHistogram(); h != nil {
 		return float64(h.GetSampleCount())
 	}
+	if c := m.GetCounter(); c != nil {
+		return c.GetValue()
+	}
 	return m.GetGauge().GetValue()
 }
 
@@ -52,10 +55,10 @@ func TestEachKindOfWorkHasAMetric(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	m := metrics.New(metrics.Options{URLScheme: "https", Version: "v1.2.3"})
 	for _, o := range []entity.Observation{
-		{Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK},
-		{Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK},
-		{Work: entity.RequestWork, Kind: "PUT /api/colors/:key", Status: 403, Outcome: string(errs.Forbidden)},
-		{Work: entity.RequestWork, Kind: "GET /api/apps/:id/view/*path", Status: 200, Outcome: entity.OK},
+		{Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK},
+		{Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK},
+		{Work: entity.RequestWork, Kind: "PUT /api/colors/{key}", Status: 403, Outcome: string(errs.Forbidden)},
+		{Work: entity.RequestWork, Kind: "GET /api/apps/{id}/view/{path}", Status: 200, Outcome: entity.OK},
 		{Work: entity.RequestWork, Status: 404, Outcome: string(errs.NotFound)},
 		{Work: entity.StatementWork, Kind: "SELECT", Outcome: entity.OK},
 		{Work: entity.JobWork, Kind: "messages", Outcome: string(errs.Unavailable)},
@@ -63,11 +66,21 @@ func TestEachKindOfWorkHasAMetric(t *testing.T) {
 		{Work: entity.HandlerWork, Kind: "webhooks other", Outcome: "timeout"},
 		{Work: entity.ModelWork, Kind: "chat", Outcome: entity.OK},
 		{Work: entity.ScanWork, Kind: "ldap", Outcome: entity.OK},
-		{Work: entity.ArchiveWork, Kind: "export", Outcome: entity.OK},
+		{Work: entity.ArchiveWork, Kind: "export", Outcome: entity.OK, Sent: 500},
+		{Work: entity.ArchiveWork, Kind: "import", Outcome: string(errs.Invalid), Received: 20},
+		{Work: entity.TurnWork, Kind: "write", Outcome: entity.OK},
+		{Work: entity.TurnWork, Kind: "write", Outcome: string(errs.Unavailable)},
+		{Work: entity.TurnWork, Kind: "write", Outcome: string(errs.Canceled)},
+		{Work: entity.LoginWork, Kind: "LDAP", Outcome: string(errs.Unauthenticated)},
+		{Work: entity.LoginWork, Kind: "local", Outcome: entity.OK},
+		{Work: entity.CredentialWork, Kind: "cache", Outcome: entity.OK},
+		{Work: entity.TaskWork, Kind: "sweep", Outcome: entity.OK, Start: time.Unix(1000, 0)},
+		{Work: entity.TaskWork, Kind: "sweep", Outcome: string(errs.Unavailable), Start: time.Unix(2000, 0)},
+		{Work: entity.TaskWork, Kind: "index", Outcome: string(errs.Unavailable), Start: time.Unix(2000, 0)},
 		{Work: "something new", Kind: "x", Outcome: entity.OK},
 	} {
 		o.Tenant, o.Duration = "acme", 20*time.Millisecond
-		m.Observe(m.Begin(ctx, o.Work), o)
+		m.Observe(m.Begin(ctx, o.Work, o.Kind), o)
 	}
 	const request = `http_server_request_duration_seconds{error_type=%q,http_request_method=%q,` +
 		`http_response_status_code=%q,http_route=%q,url_scheme="https"}`
@@ -82,30 +95,71 @@ func TestEachKindOfWorkHasAMetric(t *testing.T) {
 		`gen_ai_client_operation_duration_seconds{error_type="",gen_ai_operation_name="chat"}`: 1,
 		`tenantcontent_scan_duration_seconds{driver="ldap",outcome="ok"}`:                      1,
 		`tenantcontent_archive_duration_seconds{operation="export",outcome="ok"}`:              1,
+		`tenantcontent_archive_duration_seconds{operation="import",outcome="invalid"}`:         1,
+		`tenantcontent_archive_operations_total{operation="export",outcome="ok"}`:              1,
+		`tenantcontent_archive_operations_total{operation="import",outcome="invalid"}`:         1,
+		`tenantcontent_archive_bytes_total{operation="export"}`:                                500,
+		`tenantcontent_archive_bytes_total{operation="import"}`:                                20,
+		`tenantcontent_turns_waiting{kind="write"}`:                                            0,
+		`tenantcontent_turns_refused_total{kind="write"}`:                                      1,
+		`tenantcontent_login_attempts_total{driver="LDAP",outcome="unauthenticated"}`:          1,
+		`tenantcontent_login_attempts_total{driver="local",outcome="ok"}`:                      1,
+		`tenantcontent_credential_lookups_total{source="cache"}`:                               1,
+		`tenantcontent_task_last_success_timestamp_seconds{task="sweep"}`:                      1000.02,
+		`tenantcontent_task_last_success_timestamp_seconds{task="index"}`:                      0,
 		`http_server_active_requests{}`:                                                        0,
 		`tenantcontent_build_info{version="v1.2.3"}`:                                           1,
+		size("request", "GET", "/api/colors/{key}"):                                            2,
+		size("request", "PUT", "/api/colors/{key}"):                                            1,
+		size("request", "GET", "/api/apps/{id}/view/{path}"):                                   1,
+		size("request", "_OTHER", ""):                                                          1,
+		size("response", "GET", "/api/colors/{key}"):                                           2,
+		size("response", "PUT", "/api/colors/{key}"):                                           1,
+		size("response", "GET", "/api/apps/{id}/view/{path}"):                                  1,
+		size("response", "_OTHER", ""):                                                         1,
 	})
+}
+
+// size returns the line of a histogram of the sizes of bodies.
+func size(of, method, route string) string {
+	return fmt.Sprintf("http_server_%s_body_size_bytes{http_request_method=%q,http_route=%q}", of, method, route)
+}
+
+// TestWaitingTurns: a turn is counted as waiting until it ends.
+func TestWaitingTurns(t *testing.T) {
+	is, m := is.New(t), metrics.New(metrics.Options{})
+	const waiting = `tenantcontent_turns_waiting{kind="write"}`
+	ctx := m.Begin(t.Context(), entity.TurnWork, "write")
+	m.Begin(t.Context(), entity.TurnWork, "write")
+	is.Equal(gather(t, m)[waiting], 2.0)
+	m.Observe(ctx, entity.Observation{Work: entity.TurnWork, Kind: "write", Outcome: entity.OK})
+	is.Equal(gather(t, m)[waiting], 1.0)
 }
 
 func TestActiveRequests(t *testing.T) {
 	is, m := is.New(t), metrics.New(metrics.Options{})
-	ctx := m.Begin(t.Context(), entity.RequestWork)
-	m.Begin(t.Context(), entity.RequestWork)
-	m.Begin(ctx, entity.StatementWork)
+	ctx := m.Begin(t.Context(), entity.RequestWork, "GET")
+	m.Begin(t.Context(), entity.RequestWork, "GET")
+	m.Begin(ctx, entity.StatementWork, "SELECT")
 	is.Equal(gather(t, m)["http_server_active_requests{}"], 2.0)
 	m.Observe(ctx, entity.Observation{Work: entity.RequestWork})
 	is.Equal(gather(t, m)["http_server_active_requests{}"], 1.0)
 }
 
 func TestObserveDoesNotAllocate(t *testing.T) {
-	m := metrics.New(metrics.Options{})
-	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK,
-		Duration: time.Millisecond,
-	}
-	var to entity.Observer = m
-	if n := testing.AllocsPerRun(1000, func() { to.Observe(entity.Begin(t.Context(), to, o.Work), o) }); n != 0 {
-		t.Errorf("a request costs %v allocations", n)
+	var to entity.Observer = metrics.New(metrics.Options{})
+	for _, o := range []entity.Observation{
+		{Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK},
+		{Work: entity.StatementWork, Kind: "SELECT", Outcome: entity.OK},
+		{Work: entity.TurnWork, Kind: "write", Outcome: entity.OK},
+		{Work: entity.CredentialWork, Kind: "cache", Outcome: entity.OK},
+		{Work: entity.HandlerWork, Kind: "server /orders", Outcome: "ok"},
+	} {
+		o.Duration = time.Millisecond
+		n := testing.AllocsPerRun(1000, func() { to.Observe(entity.Begin(t.Context(), to, o.Work, o.Kind), o) })
+		if n != 0 {
+			t.Errorf("a %s costs %v allocations", o.Work, n)
+		}
 	}
 }
 
@@ -132,7 +186,7 @@ func TestSeveralGoroutinesLoseNothing(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	m := metrics.New(metrics.Options{})
 	o := entity.Observation{
-		Work: entity.RequestWork, Kind: "GET /api/colors/:key", Status: 200, Outcome: entity.OK,
+		Work: entity.RequestWork, Kind: "GET /api/colors/{key}", Status: 200, Outcome: entity.OK,
 		Duration: time.Millisecond,
 	}
 	b.ReportAllocs()

@@ -155,6 +155,9 @@ type Options struct {
 	// up.
 	Changes func(tenant string) uint64
 	Feed    *entity.Changes // nil: changes are not announced
+	// Observer is notified of look-ups of credentials, logins at unknown tenants, and logins that
+	// are refused because there are too many; may be nil.
+	Observer entity.Observer
 }
 
 // Service implements login, logout, sessions and tokens over a Store.
@@ -188,16 +191,39 @@ func New(o Options) *Service {
 		o.NewSecret = newSecret
 	}
 	times := clock.New(o.Now, o.NewID)
-	return &Service{
-		clock:   times,
-		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
-		known:   newKnownTenants(o.Tenants, times), tokensOf: newTokensOf(o),
+	s := &Service{
+		clock: times,
+		pending: limiter.New(limiter.Options{
+			Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt, Observer: o.Observer, Kind: "login",
+		}),
+		known: newKnownTenants(o.Tenants, times), tokensOf: newTokensOf(o),
 		o: o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
 			return o.Store.Count(ctx, tenant, counted)
 		}),
 		sessions: cache.New[lookup[Session]](o.Changes),
 		tokens:   cache.New[lookup[Token]](o.Changes), holders: cache.New[Holder](o.Changes),
 	}
+	if o.Observer != nil {
+		hit := func(ctx context.Context, tenant string) {
+			start := time.Now()
+			s.observeLookup(s.beginLookup(ctx, "cache"), tenant, "cache", nil, start)
+		}
+		s.sessions.OnHit(hit)
+		s.tokens.OnHit(hit)
+	}
+	return s
+}
+
+// beginLookup notifies the Observer of a look-up of a credential that begins.
+func (s *Service) beginLookup(ctx context.Context, source string) context.Context {
+	return entity.Begin(ctx, s.o.Observer, entity.CredentialWork, source)
+}
+
+// observeLookup notifies the Observer of a look-up of a credential that ends.
+func (s *Service) observeLookup(ctx context.Context, tenant, source string, err error, start time.Time) {
+	entity.Observe(ctx, s.o.Observer, entity.Observation{
+		Work: entity.CredentialWork, Tenant: tenant, Kind: source, Outcome: entity.Outcome(err), Start: start,
+	})
 }
 
 func newSecret() string {
@@ -270,6 +296,11 @@ func (s *Service) Login(ctx context.Context, c principals.Credentials) (Login, e
 		return Login{}, err
 	}
 	if !known {
+		start := time.Now()
+		entity.Observe(
+			entity.Begin(ctx, s.o.Observer, entity.LoginWork, ""), s.o.Observer,
+			entity.Observation{Work: entity.LoginWork, Outcome: string(errs.Unauthenticated), Start: start},
+		)
 		pause(ctx, s.o.Refusal)
 		return Login{}, errs.Wrap(
 			errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in",
@@ -376,7 +407,9 @@ func (x Session) outdated(holder Holder) bool {
 // session returns the actor of the session with an id.
 func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, error) {
 	found, err := s.sessions.Get(ctx, tenant, id, func() (l lookup[Session], err error) {
+		start, ctx := time.Now(), s.beginLookup(ctx, "database")
 		l.of, l.holder, err = s.o.Store.Session(ctx, tenant, id)
+		s.observeLookup(ctx, tenant, "database", err, start)
 		return l, err
 	})
 	if err != nil {
@@ -426,7 +459,9 @@ func (s *Service) admit(
 	ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool,
 ) (Token, Holder, error) {
 	found, err := s.tokens.Get(ctx, tenant, id, func() (l lookup[Token], err error) {
+		start, ctx := time.Now(), s.beginLookup(ctx, "database")
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
+		s.observeLookup(ctx, tenant, "database", err, start)
 		return l, err
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func New(o Options) conversation.Skill {
 func client(denied []netip.Prefix) *http.Client {
 	c := egress.Client(denied)
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if t, ok := c.Transport.(*http.Transport); ok {
+	if t, ok := c.Transport.(egress.Transport); ok {
 		t.MaxResponseHeaderBytes = 64 << 10
 	}
 	return c

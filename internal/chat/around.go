@@ -16,7 +16,7 @@ type Request struct {
 // Around returns a Provider that calls around instead of p. around calls do, which calls p,
 // and returns its error. It may also return another error without calling do. The Provider makes
 // images, and lists models, if p does. If p is not configured, Around returns p.
-func Around(p ai.Provider, around func(ctx context.Context, r Request, do func() error) error) ai.Provider {
+func Around(p ai.Provider, around func(ctx context.Context, r Request, do func(ctx context.Context) error) error) ai.Provider {
 	if ai.Configured(p) != nil {
 		return p
 	}
@@ -47,7 +47,7 @@ func Around(p ai.Provider, around func(ctx context.Context, r Request, do func()
 // chatsAround is the Provider that Around returns.
 type chatsAround struct {
 	of     ai.Provider
-	around func(ctx context.Context, r Request, do func() error) error
+	around func(ctx context.Context, r Request, do func(ctx context.Context) error) error
 }
 
 // Chat implements ai.Provider.
@@ -55,7 +55,7 @@ func (c chatsAround) Chat(
 	ctx context.Context, r ai.Request, emit func(ai.Part) error,
 ) (answer ai.Answer, err error) {
 	about := Request{User: r.User, Continues: Continuing(ctx)}
-	err = c.around(ctx, about, func() (err error) {
+	err = c.around(ctx, about, func(ctx context.Context) (err error) {
 		answer, err = c.of.Chat(ctx, r, emit)
 		return err
 	})
@@ -65,13 +65,13 @@ func (c chatsAround) Chat(
 // imagesAround is the Imager that Around returns.
 type imagesAround struct {
 	of     ai.Imager
-	around func(ctx context.Context, r Request, do func() error) error
+	around func(ctx context.Context, r Request, do func(ctx context.Context) error) error
 }
 
 // Image implements ai.Imager.
 func (i imagesAround) Image(ctx context.Context, r ai.ImageRequest) (image ai.Image, err error) {
 	about := Request{Image: true, User: r.User, Continues: Continuing(ctx)}
-	err = i.around(ctx, about, func() (err error) {
+	err = i.around(ctx, about, func(ctx context.Context) (err error) {
 		image, err = i.of.Image(ctx, r)
 		return err
 	})

@@ -52,7 +52,7 @@ func UserOf(a actor.Actor) string { return ai.Pseudonym(a.Tenant, "user "+a.User
 // "", all callers of the tenant with the same group share the places of one user. A call without a
 // place in time returns errs.Busy, and is not made.
 func (p *Places) For(of ai.Provider, group string) ai.Provider {
-	return Around(of, func(ctx context.Context, r Request, do func() error) error {
+	return Around(of, func(ctx context.Context, r Request, do func(context.Context) error) error {
 		who, _ := actor.From(ctx) // without an actor, the tenant is ""
 		user := cmp.Or(group, r.User)
 		if user == "" && who.User != "" {
@@ -63,7 +63,7 @@ func (p *Places) For(of ai.Provider, group string) ai.Provider {
 			return err
 		}
 		defer leave()
-		return do()
+		return do(ctx)
 	})
 }
 

@@ -126,9 +126,11 @@ func (drawing) Image(context.Context, ai.ImageRequest) (ai.Image, error) { retur
 func TestContinues(t *testing.T) {
 	is := is.New(t)
 	var got []chat.Request
-	p := chat.Around(drawing{new(int)}, func(_ context.Context, r chat.Request, do func() error) error {
+	p := chat.Around(drawing{new(int)}, func(
+		ctx context.Context, r chat.Request, do func(context.Context) error,
+	) error {
 		got = append(got, r)
-		return do()
+		return do(ctx)
 	})
 	draw := chat.Tool{Tool: ai.Tool{Name: "draw"}, Run: func(ctx context.Context, _ ai.ToolCall) (string, error) {
 		_, err := p.(ai.Imager).Image(ctx, ai.ImageRequest{User: "u"})

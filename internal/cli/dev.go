@@ -129,7 +129,7 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, listener, d, d.app, d.log) })
+	group.Go(func() error { return serve(ctx, listener, d, d.app, d.log, 0) })
 	group.Go(func() error { return d.watch(ctx) })
 	return group.Wait()
 }

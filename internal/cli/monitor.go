@@ -16,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/cli/accesslog"
 	"github.com/tenantcontent/tenantcontent/metrics"
 )
 
@@ -25,23 +27,50 @@ import (
 type monitoring struct {
 	MetricsListen string `env:"TENANTCONTENT_METRICS_LISTEN" help:"Address of /metrics." placeholder:"HOST:PORT"`
 	PprofListen   string `env:"TENANTCONTENT_PPROF_LISTEN" help:"Address of Go profiles." placeholder:"HOST:PORT"`
+	AccessLog     string `env:"TENANTCONTENT_ACCESS_LOG" help:"File with a line for each request, or stdout or stderr." placeholder:"FILE"`
 }
 
-// observe makes the metrics the Observer of a Config, if they are served.
-func (m monitoring) observe(lib *tenantcontent.Config) *metrics.Metrics {
-	if m.MetricsListen == "" {
-		return nil
+// observers are what a server is observed by, each of them nil if it is off.
+type observers struct {
+	metrics *metrics.Metrics
+	access  *accesslog.Log
+}
+
+// observe sets the Observer of a Config to the metrics and the access log, as far as they are
+// configured. end writes what is left of the access log.
+// Errors: errs.Invalid for an access log that cannot be opened.
+func (m monitoring) observe(lib *tenantcontent.Config, t terminal) (all observers, end func(), err error) {
+	end = func() {}
+	if m.MetricsListen != "" {
+		scheme, _, _ := strings.Cut(lib.BaseURL, ":")
+		all.metrics = metrics.New(metrics.Options{URLScheme: scheme, Version: version()})
+		lib.Observer = all.metrics
 	}
-	scheme, _, _ := strings.Cut(lib.BaseURL, ":")
-	all := metrics.New(metrics.Options{URLScheme: scheme, Version: version()})
-	lib.Observer = all
-	return all
+	switch m.AccessLog {
+	case "":
+		return all, end, nil
+	case "stdout":
+		all.access = accesslog.New(t.out, lib.Log)
+	case "stderr":
+		all.access = accesslog.New(t.err, lib.Log)
+	default:
+		if all.access, err = accesslog.Open(m.AccessLog, lib.Log); err != nil {
+			return all, end, errs.Wrap(errs.Invalid, err, "--access-log: cannot write %s: %v", m.AccessLog, err)
+		}
+	}
+	lib.Observer = entity.Observers(lib.Observer, all.access)
+	lib.Warnings = all.access.Warnings
+	return all, func() {
+		if err := all.access.Close(); err != nil {
+			lib.Log.Error("the access log was not written to its end", "err", err)
+		}
+	}, nil
 }
 
 // serve serves what is configured until stop is called, which waits for the answers that are being
 // written. The addresses are those that check accepts. Errors: errs.Invalid for an address that
 // cannot be listened on.
-func (m monitoring) serve(lib tenantcontent.Config, all *metrics.Metrics) (stop func(), err error) {
+func (m monitoring) serve(lib tenantcontent.Config, all observers) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), linger)
@@ -117,13 +146,18 @@ func loopback(address string) bool {
 
 // exposition serves /metrics: those of the App, its connections to the database, Go and the
 // process.
-func exposition(lib tenantcontent.Config, all *metrics.Metrics) http.Handler {
+func exposition(lib tenantcontent.Config, all observers) http.Handler {
 	mux := http.NewServeMux()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		all.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewDBStatsCollector(lib.DB.DB, "main"),
 	)
+	if all.access != nil {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "tenantcontent_access_log_lost_total", Help: "Lines of the access log that were not written.",
+		}, func() float64 { return float64(all.access.Lost()) }))
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(lib.Log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
 	}))

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database/sqlite"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/cli/accesslog"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/needs"
 	"github.com/tenantcontent/tenantcontent/metrics"
 )
@@ -130,15 +131,17 @@ func TestDocumentsNameMetricsThatAreServed(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	for _, work := range []entity.Work{
 		entity.RequestWork, entity.StatementWork, entity.JobWork, entity.HandlerWork, entity.ModelWork,
-		entity.ScanWork, entity.ArchiveWork,
+		entity.ScanWork, entity.ArchiveWork, entity.TurnWork, entity.LoginWork, entity.CredentialWork, entity.TaskWork,
 	} {
-		m.Observe(m.Begin(t.Context(), work), entity.Observation{Work: work, Kind: "GET /", Outcome: entity.OK})
+		m.Observe(m.Begin(t.Context(), work, "GET"), entity.Observation{Work: work, Kind: "GET /", Outcome: entity.OK})
 	}
 	db, err := sqlite.Open(t.TempDir() + "/a.db")
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	w := httptest.NewRecorder()
-	exposition(tenantcontent.Config{DB: db, Log: slog.Default()}, m).ServeHTTP(
+	access := accesslog.New(io.Discard, slog.Default())
+	defer func() { is.NoErr(access.Close()) }()
+	exposition(tenantcontent.Config{DB: db, Log: slog.Default()}, observers{m, access}).ServeHTTP(
 		w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil),
 	)
 	is.Equal(w.Code, http.StatusOK)

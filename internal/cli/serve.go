@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/store/engines"
+	"github.com/tenantcontent/tenantcontent/internal/tracing"
 )
 
 // drain is how long a stopping server waits for running requests. linger is how long it then waits
@@ -25,12 +26,17 @@ const (
 	linger = time.Second
 )
 
+// defaultDelay is how long a server that others can reach serves requests after the signal to stop:
+// a load balancer that asks /readyz each second, and needs several failures, has noticed by then.
+const defaultDelay = 5 * time.Second
+
 type serveCommand struct {
 	config
 	storage
 	logging
 	monitoring
-	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
+	ShutdownDelay *stopDelay `env:"TENANTCONTENT_SHUTDOWN_DELAY" help:"How long /readyz is 503 before the server stops listening, such as 10s (default: 5s, 0s on a loopback address)." placeholder:"TIME"`
+	AdminPassword string     `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
 }
 
 // Run serves until ctx ends. It then stops accepting connections, waits for running requests and
@@ -49,7 +55,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := s.make(); err != nil {
 		return err
 	}
-	lib.Log = s.logger(t.err)
+	lib.Log = slog.New(tracing.Handler(s.logger(t.err).Handler()))
 	if lib.AI, err = s.models(lib); err != nil {
 		return err
 	}
@@ -73,7 +79,11 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := tenantcontent.CheckSecretKeyFile(ctx, lib); err != nil {
 		return err
 	}
-	all := s.observe(&lib)
+	all, end, err := s.observe(&lib, t)
+	if err != nil {
+		return err
+	}
+	defer end()
 	app, err := tenantcontent.Open(lib)
 	if err != nil {
 		return err
@@ -109,7 +119,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 		welcome(t, generated)
 	}
 	started(lib, url)
-	return serve(ctx, listener, app, app, lib.Log)
+	return serve(ctx, listener, app, app, lib.Log, s.shutdownDelay())
 }
 
 // started logs the address of the server and, if apps have separate origins, theirs.
@@ -155,10 +165,23 @@ func welcome(t terminal, generated string) {
 	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
 }
 
+// shutdownDelay returns how long requests are served after the signal to stop.
+func (s *serveCommand) shutdownDelay() time.Duration {
+	switch {
+	case s.ShutdownDelay != nil:
+		return time.Duration(*s.ShutdownDelay)
+	case loopback(s.Listen):
+		return 0
+	}
+	return defaultDelay
+}
+
 // serve runs the HTTP server, with the app or a handler around it, and the background work
-// concurrently.
+// concurrently. When ctx ends, it makes the app unready, serves requests for as long as the delay,
+// and then finishes those that run.
 func serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger,
+	delay time.Duration,
 ) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -180,6 +203,15 @@ func serve(
 	case err := <-failed:
 		return errors.Join(err, server.Close())
 	case <-ctx.Done():
+	}
+	if delay > 0 {
+		log.Info("stopping: /readyz is 503, and requests are served", "for", delay)
+		app.Withdraw()
+		select {
+		case err := <-failed:
+			return errors.Join(err, server.Close())
+		case <-time.After(delay):
+		}
 	}
 	log.Info("stopping: finishing what runs")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)

@@ -85,6 +85,19 @@ func (l *lifetime) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// stopDelay is a duration of at most 10 minutes, which may be 0s.
+type stopDelay time.Duration
+
+// UnmarshalText parses a duration in the format of Go.
+func (s *stopDelay) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 || d > 10*time.Minute {
+		return fmt.Errorf("%q is no time between 0s and 10m, such as 10s", text)
+	}
+	*s = stopDelay(d)
+	return nil
+}
+
 // days is a number of days; 0 is unlimited.
 type days int
 

@@ -166,15 +166,15 @@ func (s *Service) call(ctx context.Context, app App, r Route, c jsvm.Call) (jsvm
 	if s.o.Observer == nil {
 		return s.run(ctx, app, r, c)
 	}
-	start := time.Now()
+	start, kind := time.Now(), string(r.Area)+" "+r.Path
+	ctx = entity.Begin(ctx, s.o.Observer, entity.HandlerWork, kind)
 	result, err := s.run(ctx, app, r, c)
 	outcome := entity.Outcome(err)
 	if err == nil {
 		outcome = string(result.Outcome)
 	}
 	entity.Observe(ctx, s.o.Observer, entity.Observation{
-		Work: entity.HandlerWork, Tenant: app.Tenant,
-		Kind: string(r.Area) + " " + r.Path, Outcome: outcome, Start: start,
+		Work: entity.HandlerWork, Tenant: app.Tenant, Kind: kind, Outcome: outcome, Start: start,
 	})
 	return result, err
 }

@@ -57,7 +57,10 @@ type Config struct {
 	Heartbeat      time.Duration  // of streams of events while nothing happens; default 15 seconds
 	TrustedProxies []netip.Prefix // see NewTrustedProxies
 	Log            *slog.Logger
-	Observer       entity.Observer // is notified of each request; may be nil
+	Observer       entity.Observer // is notified of each request, and of those that wait; may be nil
+	// Context returns the context of a request for the Observer, with what its headers tell of the
+	// work that it is part of. nil: as it is.
+	Context func(ctx context.Context, r *http.Request) context.Context
 }
 
 // Engine serves routes: it takes each request through the same stages. The route is found and the
@@ -107,11 +110,15 @@ func NewEngine(o Config) (*Engine, error) {
 	}
 	e := &Engine{
 		o: o, proxies: proxies, crossOrigin: http.NewCrossOriginProtection(),
-		Writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: MaxWait}),
-		answers: o.Memory.Answers(), bodies: o.Memory.Limiter(o.Memory.All / 3), spooled: o.Memory.Disk().Limiter(0),
+		Writing: limiter.New(limiter.Options{
+			PerKey: maxWriting, Timeout: MaxWait, Observer: o.Observer, Kind: "write",
+		}),
+		answers: o.Memory.Answers(o.Observer),
+		bodies:  o.Memory.Limiter(o.Memory.All/3, o.Observer, "body"),
+		spooled: o.Memory.Disk().Limiter(0, o.Observer, "body_file"),
 	}
 	e.Transfers.Start(o.Idle, o.LastIdle)
-	e.Heavy = NewHeavy(&e.Transfers)
+	e.Heavy = NewHeavy(&e.Transfers, o.Observer)
 	return e, e.crossOrigin.AddTrustedOrigin(o.Origin)
 }
 
@@ -141,13 +148,18 @@ func (e *Engine) Answer(w http.ResponseWriter, r *http.Request, serve func(w *Re
 	if IsRead(r.Method) {
 		ctx = e.readLimits(ctx, out)
 	}
-	ctx = entity.Begin(ctx, e.o.Observer, entity.RequestWork)
+	if e.o.Observer != nil {
+		if e.o.Context != nil {
+			ctx = e.o.Context(ctx, r)
+		}
+		ctx = entity.Begin(ctx, e.o.Observer, entity.RequestWork, r.Method)
+	}
 	r = r.WithContext(ctx)
 	out.Header().Set("X-Request-Id", out.ID)
-	defer out.End()
 	if e.o.Observer != nil {
 		defer e.observe(out, r, time.Now())
 	}
+	defer out.End()
 	defer e.finish(out, r)
 	if err := serve(out, r); err != nil {
 		e.fail(out, r, err)

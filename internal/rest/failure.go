@@ -160,12 +160,19 @@ func (e *Engine) observe(w *Response, r *http.Request, start time.Time) {
 		Status:  w.Status,
 		Outcome: cmp.Or(string(w.Code), entity.OK),
 		Start:   start,
+		Method:  r.Method, UserAgent: r.UserAgent(), Sent: w.sent,
+	}
+	if w.Sender != nil {
+		o.Received = w.Sender.bytes
 	}
 	if w.Route != nil {
-		o.Kind = w.Route.Method + " " + w.Route.Pattern
+		o.Kind = w.Route.kind
 	}
 	if w.Who != nil {
-		o.Tenant = w.Who.Tenant
+		o.Tenant, o.User = w.Who.Tenant, w.Who.User
+	}
+	if r.Method == http.MethodHead {
+		o.Sent = 0
 	}
 	switch {
 	case ClientGone(r):

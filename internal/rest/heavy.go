@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
 
@@ -48,12 +49,15 @@ type Heavy struct {
 	Transfers   *Transfers
 }
 
-// NewHeavy returns a heavy with half as many places of each class as there are processors.
-func NewHeavy(t *Transfers) Heavy {
+// NewHeavy returns a heavy with half as many places of each class as there are processors. The
+// Observer, which may be nil, is notified of requests that wait.
+func NewHeavy(t *Transfers, observer entity.Observer) Heavy {
 	n := int64(max(1, runtime.NumCPU()/2))
-	o := limiter.Options{Capacity: n, Timeout: MaxWait, QueuePerKey: maxHeavyWaiting}
+	o := limiter.Options{
+		Capacity: n, Timeout: MaxWait, QueuePerKey: maxHeavyWaiting, Observer: observer, Kind: "heavy",
+	}
 	ofOneTenant := o
-	ofOneTenant.PerKey = 1 // they would wait for each other in the database
+	ofOneTenant.PerKey, ofOneTenant.Kind = 1, "long" // they would wait for each other in the database
 	return Heavy{Brief: limiter.New(o), Long: limiter.New(ofOneTenant), Transfers: t}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -46,14 +47,16 @@ func (m Memory) Disk() Memory {
 
 // Answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see
 // Response.await.
-func (m Memory) Answers() *limiter.Limiter {
+func (m Memory) Answers(observer entity.Observer) *limiter.Limiter {
 	m.Wait *= 10
-	return m.Limiter(0)
+	return m.Limiter(0, observer, "answer")
 }
 
-// Limiter returns a limiter of bytes, of which reserve are kept for each one that has none.
-func (m Memory) Limiter(reserve int64) *limiter.Limiter {
+// Limiter returns a limiter of bytes, of which reserve are kept for each one that has none. The
+// Observer, which may be nil, is notified of those that wait, as turns of a kind.
+func (m Memory) Limiter(reserve int64, observer entity.Observer, kind string) *limiter.Limiter {
 	return limiter.New(limiter.Options{
+		Observer: observer, Kind: kind,
 		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant,
 		PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
 	})

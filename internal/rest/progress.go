@@ -163,7 +163,9 @@ func (w *Response) Write(p []byte) (int, error) {
 	w.Place.Yield()
 	defer w.Place.Resume()
 	if w.Out == nil && len(p) <= tinySize {
-		return w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
+		n, err := w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
+		w.sent += int64(n)
+		return n, err
 	}
 	if w.Out == nil {
 		w.Out = w.Transfers.Begin(w.Control.SetWriteDeadline)
@@ -173,6 +175,7 @@ func (w *Response) Write(p []byte) (int, error) {
 		chunk := p[:min(len(p), chunkSize)]
 		n, err := w.Out.Step(func() (int, error) { return w.ResponseWriter.Write(chunk) })
 		written += n
+		w.sent += int64(n)
 		if err != nil {
 			w.cut = true
 			return written, err

@@ -287,7 +287,10 @@ func (l *delayedStream) flush(to io.Writer) error {
 		l.w.WriteHeader(l.status)
 		l.sent = true
 	}
-	_, err := to.Write(l.buf)
+	n, err := to.Write(l.buf)
+	if to != l.w {
+		l.w.sent += int64(n)
+	}
 	l.buf = l.buf[:0]
 	return err
 }
@@ -316,6 +319,7 @@ type Response struct {
 	cut        bool      // the client did not take it
 	Memory     memory    // what the answer holds
 	Repeatable bool      // it is the answer to a read: the handler can be called again
+	sent       int64     // bytes of the body
 }
 
 // NewResponse returns the response to a request.

@@ -18,6 +18,7 @@ type Route struct {
 	Method  string
 	Pattern string // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
 	Name    string // unique, such as putColor; limits, links and tests name the route by it
+	kind    string // method and pattern with {key} for :key, for the Observer; of routes of a Router
 	Summary string
 
 	// Grants labels the rights beyond content that its callers can grant or get, for As.Check.
@@ -130,6 +131,18 @@ type candidate struct {
 	literals []literal
 }
 
+// braced returns a pattern with its parameters in braces, such as /api/colors/{key}, as
+// OpenTelemetry has them.
+func braced(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, p := range parts {
+		if name := strings.TrimLeft(p, ":*"); name != p {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 // NewRouter returns a Router of routes. It fails for two that cannot be told apart.
 func NewRouter(routes []Route) (*Router, error) {
 	shapes, err := shapesOf(routes)
@@ -139,6 +152,7 @@ func NewRouter(routes []Route) (*Router, error) {
 	rt := &Router{tree: httprouter.New()}
 	leaves, all := map[string][]candidate{}, map[string][]candidate{} // of a method and a shape, and of a shape
 	for i := range routes {
+		routes[i].kind = routes[i].Method + " " + braced(routes[i].Pattern)
 		shape := strings.Join(shapes[i], "/")
 		leaf, c := routes[i].Method+" "+shape, candidate{&routes[i], literals(routes[i].Pattern, shapes[i])}
 		leaves[leaf], all[shape] = append(leaves[leaf], c), append(all[shape], c)

@@ -77,9 +77,9 @@ func TestSuggest(t *testing.T) {
 	long := strings.Repeat("x", 201)
 	p, s := model(t, "Sorry", `Here: {"suggestions": ["`+long+`", " a\nb", " How much? "]}`)
 	var continues []bool
-	p = chat.Around(p, func(_ context.Context, r chat.Request, do func() error) error {
+	p = chat.Around(p, func(ctx context.Context, r chat.Request, do func(context.Context) error) error {
 		continues = append(continues, r.Continues)
-		return do()
+		return do(ctx)
 	})
 	got, err := assist.Suggest(t.Context(), p, "u", sales)
 	is.NoErr(err)

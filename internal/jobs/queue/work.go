@@ -172,6 +172,7 @@ func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err erro
 		n = len(jobs) // it is not known which job has panicked
 	}
 	start := time.Now()
+	ctx = entity.Begin(ctx, s.o.Observer, entity.JobWork, p.Kind)
 	defer func() {
 		if r := recover(); r != nil {
 			j := jobs[0]

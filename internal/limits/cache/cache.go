@@ -20,6 +20,7 @@ type Cache[T any] struct {
 	changes func(tenant string) uint64 // counts changes of the rows that a look-up reads; nil: nothing is cached
 	mu      sync.RWMutex
 	entries map[key]entry[T]
+	hit     func(ctx context.Context, tenant string) // nil: nothing is called
 }
 
 type key struct{ tenant, id string }
@@ -35,6 +36,10 @@ type entry[T any] struct {
 func New[T any](changes func(tenant string) uint64) *Cache[T] {
 	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
 }
+
+// OnHit sets the function that Get calls when it returns a cached value. It must be called before
+// Get is.
+func (c *Cache[T]) OnHit(hit func(ctx context.Context, tenant string)) { c.hit = hit }
 
 // TxKey is the key of the transaction in a context, which implements Tx.
 type TxKey struct{}
@@ -58,6 +63,9 @@ func (c *Cache[T]) Get(ctx context.Context, tenant, id string, load func() (T, e
 	e, ok := c.entries[at]
 	c.mu.RUnlock()
 	if ok && e.version == now.version && now.at.Sub(e.at) < lifetime {
+		if c.hit != nil {
+			c.hit(ctx, tenant)
+		}
 		return e.value, nil
 	}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -39,6 +40,11 @@ type Options struct {
 	Timeout     time.Duration // how long a caller waits; 0: it does not wait
 	Queue       int           // most waiting callers; default 10,000
 	QueuePerKey int           // most waiting callers with the same first key; default Queue
+
+	// Observer is notified of callers that wait or are refused, as entity.TurnWork of the kind Kind,
+	// unless their context has ended before; may be nil.
+	Observer entity.Observer
+	Kind     string
 }
 
 // Limiter admits callers up to its limits and makes the others wait. Waiting callers are served in
@@ -133,11 +139,11 @@ func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ..
 		l.leave(k, at)
 		l.serve()
 		l.mu.Unlock()
-		return nil, ErrBusy
+		return nil, l.observed(ctx, func(context.Context) error { return ErrBusy })
 	}
 	l.mu.Unlock()
 	if !in {
-		err = l.wait(ctx, w)
+		err = l.observed(ctx, func(ctx context.Context) error { return l.wait(ctx, w) })
 	}
 	if err == nil {
 		return l.releaser(k, w), nil
@@ -151,6 +157,20 @@ func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ..
 	}
 	l.serve()
 	return nil, err
+}
+
+// observed calls wait and notifies the Observer.
+func (l *Limiter) observed(ctx context.Context, wait func(context.Context) error) error {
+	if l.o.Observer == nil || ctx.Err() != nil {
+		return wait(ctx)
+	}
+	start := time.Now()
+	ctx = entity.Begin(ctx, l.o.Observer, entity.TurnWork, l.o.Kind)
+	err := wait(ctx)
+	entity.Observe(ctx, l.o.Observer, entity.Observation{
+		Work: entity.TurnWork, Kind: l.o.Kind, Outcome: entity.Outcome(Unavailable(err, "")), Start: start,
+	})
+	return err
 }
 
 // Keys returns the number of first keys in use.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // MaxBytes is the most bytes of the text of certificates.
@@ -51,7 +52,11 @@ func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTri
 		return next, nil
 	}
 	own, ok := next.(*http.Transport)
-	if !ok {
+	ours, traced := next.(egress.Transport)
+	if traced {
+		own = ours.Transport
+	}
+	if !ok && !traced {
 		return nil, errs.New(
 			errs.Invalid,
 			"%s must be left out: the program that this service is part of has its own way to connect", member,
@@ -63,6 +68,9 @@ func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTri
 	}
 	own.TLSClientConfig.RootCAs = t.Pool
 	own.DisableKeepAlives = true // the connections of a realm that is dropped are never closed
+	if traced {
+		return egress.Transport{Transport: own}, nil
+	}
 	return own, nil
 }
 

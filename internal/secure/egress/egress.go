@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/tracing"
 )
 
 // ErrDenied is wrapped by the errors of connections to denied networks.
@@ -133,15 +135,28 @@ func Dialer(denied []netip.Prefix) *net.Dialer {
 	}}
 }
 
-// Client returns an HTTP client that connects as Dialer does. Through a proxy of
-// http.ProxyFromEnvironment, the proxy decides where it connects to.
+// Transport is the transport of Client. It sends the trace context of a request's context as the
+// header traceparent.
+type Transport struct{ *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if tracing.ID(r.Context()) != "" {
+		r = r.Clone(r.Context()) // a RoundTripper must not change its request
+		tracing.Inject(r.Context(), r.Header)
+	}
+	return t.Transport.RoundTrip(r)
+}
+
+// Client returns an HTTP client that connects as Dialer does, with a Transport of its own. Through a
+// proxy of http.ProxyFromEnvironment, the proxy decides where it connects to.
 func Client(denied []netip.Prefix) *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 	}
 	transport.DialContext = Dialer(denied).DialContext
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: Transport{transport}}
 }
 
 // Private returns Default and the networks that are not part of the internet: loopback and private

@@ -21,7 +21,7 @@ import (
 // all folders below. Test files may import any package.
 var layers = []layer{
 	{"values", "errs actor entity paging hal", ""},
-	{"helpers", "internal/clock internal/text/... internal/limits/... internal/secure/...", "values"},
+	{"helpers", "internal/clock internal/text/... internal/limits/... internal/secure/... internal/tracing", "values"},
 	{"seams", "ai/...", "values helpers"},
 	{"sql", "internal/sqldb/...", "values helpers"},
 	{
@@ -44,7 +44,7 @@ var layers = []layer{
 	{"watching", "metrics", "values"},
 	{"root", ".", "values helpers seams sql machinery who content programs bundles http stores"},
 	{
-		"programs that run", "cmd/... internal/cli internal/bench internal/testkit/... examples/...",
+		"programs that run", "cmd/... internal/cli/... internal/bench internal/testkit/... examples/...",
 		"values helpers seams sql machinery who content programs bundles http stores watching root",
 	},
 }
@@ -77,11 +77,12 @@ var mayBeImportedBy = []rule{
 	{"github.com/ledongthuc/pdf", "internal/text/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
 	{"github.com/prometheus/", "metrics internal/cli"},
+	{"go.opentelemetry.io/", ". internal/tracing internal/bench examples/..."},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
 	{
 		"net/http",
 		". httpapi internal/rest/... ai/openai ai/aitest assistants/mcp internal/cli examples/... internal/bench " +
-			"domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/testkit/...",
+			"domains/saml domains/oidc internal/secure/certs internal/secure/egress internal/tracing internal/testkit/...",
 	},
 	{"github.com/netresearch/go-cron", "internal/jobs/queue"},
 	{"filippo.io/age", "internal/secure/agefile"},
