@@ -231,7 +231,8 @@ func (m *Metrics) addCounts() {
 		return func(entity.Observation) { one.Inc() }
 	}
 	credentials := m.counter(
-		"tenantcontent_credential_lookups_total", "Look-ups of sessions and tokens, by where they were found.", "source",
+		"tenantcontent_credential_lookups_total", "Look-ups of sessions and tokens, by where they were found.",
+		"source",
 	)
 	m.recorders[entity.CredentialWork] = func(s series) record {
 		one := credentials.WithLabelValues(s.kind)

@@ -67,6 +67,9 @@ type measurement struct {
 var measurements = []measurement{
 	{"read one color", readOne},
 	{"upsert one color", upsertOne},
+	{"read one color, with metrics", watchMetrics},
+	{"read one color, with an access log", watchAccessLog},
+	{"read one color, with traces of 1 %", watchTraces},
 	{"color written, its change kept", keepColor},
 	{"report written, its change kept", keepReport},
 	{"color unchanged (304)", unchangedSmall},

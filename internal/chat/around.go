@@ -13,10 +13,12 @@ type Request struct {
 	Continues bool   // the call belongs to a conversation in which a model has answered: see Continuing
 }
 
-// Around returns a Provider that calls around instead of p. around calls do, which calls p,
-// and returns its error. It may also return another error without calling do. The Provider makes
-// images, and lists models, if p does. If p is not configured, Around returns p.
-func Around(p ai.Provider, around func(ctx context.Context, r Request, do func(ctx context.Context) error) error) ai.Provider {
+// Around returns a Provider that calls around instead of p. around calls do, which calls p with the
+// context that it gets, and returns its error. It may also return another error without calling do.
+// The Provider makes images, and lists models, if p does. If p is not configured, Around returns p.
+func Around(
+	p ai.Provider, around func(ctx context.Context, r Request, do func(ctx context.Context) error) error,
+) ai.Provider {
 	if ai.Configured(p) != nil {
 		return p
 	}

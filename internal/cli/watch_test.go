@@ -100,7 +100,7 @@ func TestAccessLog(t *testing.T) {
 	})
 }
 
-// TestAccessLogThatCannotBeWritten: requests go on, and the log, /readyz and the metrics tell of it.
+// TestAccessLogThatCannotBeWritten: requests go on, and the log, /readyz and the metrics tell.
 func TestAccessLogThatCannotBeWritten(t *testing.T) {
 	is, at := is.New(t), freeAddress(t)
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -204,7 +204,9 @@ func TestDefaultOfShutdownDelay(t *testing.T) {
 		s.ShutdownDelay = &some
 		is.Equal(s.shutdownDelay(), time.Minute)
 	}
-	for text, ok := range map[string]bool{"0s": true, "10s": true, "10m": true, "11m": false, "-1s": false, "x": false} {
+	for text, ok := range map[string]bool{
+		"0s": true, "10s": true, "10m": true, "11m": false, "-1s": false, "x": false,
+	} {
 		is.Equal(some.UnmarshalText([]byte(text)) == nil, ok)
 	}
 }

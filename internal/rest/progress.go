@@ -163,7 +163,8 @@ func (w *Response) Write(p []byte) (int, error) {
 	w.Place.Yield()
 	defer w.Place.Resume()
 	if w.Out == nil && len(p) <= tinySize {
-		n, err := w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
+		// with the deadline of WriteHeader, which net/http takes back when all is sent
+		n, err := w.ResponseWriter.Write(p)
 		w.sent += int64(n)
 		return n, err
 	}

@@ -51,8 +51,8 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendText appends a text as a string of JSON, of at most so many bytes before they are escaped. What
-// cannot be printed, such as what a terminal takes for a command, is escaped.
+// appendText appends a text as a string of JSON, of at most so many bytes before they are escaped.
+// What cannot be printed, such as what a terminal takes for a command, is escaped.
 func appendText(dst []byte, s string, most int) []byte {
 	cut := len(s) > most
 	if cut {

@@ -41,7 +41,7 @@ type Options struct {
 	Queue       int           // most waiting callers; default 10,000
 	QueuePerKey int           // most waiting callers with the same first key; default Queue
 
-	// Observer is notified of callers that wait or are refused, as entity.TurnWork of the kind Kind,
+	// Observer is notified of callers that wait or are refused, as entity.TurnWork of this Kind,
 	// unless their context has ended before; may be nil.
 	Observer entity.Observer
 	Kind     string

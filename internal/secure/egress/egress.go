@@ -148,8 +148,8 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(r)
 }
 
-// Client returns an HTTP client that connects as Dialer does, with a Transport of its own. Through a
-// proxy of http.ProxyFromEnvironment, the proxy decides where it connects to.
+// Client returns an HTTP client with a Transport that connects as Dialer does. Through a proxy of
+// http.ProxyFromEnvironment, the proxy decides where it connects to.
 func Client(denied []netip.Prefix) *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
