@@ -540,7 +540,68 @@ func TestObserver(t *testing.T) {
 		is.Equal(len(scans), 1)
 		is.True(strings.HasPrefix(scans[0], "ours LDAP ") && !strings.Contains(scans[0], "ok"))
 
+		log := func(tenant, domain, secret string) string {
+			t.Helper()
+			_, err := app.Sessions.Login(t.Context(), tenant, domain, "admin", secret)
+			got := seen.take(entity.LoginWork)
+			is.Equal(len(got), 1)
+			is.Equal(err == nil, strings.Contains(got[0], " ok "))
+			return got[0]
+		}
+		is.Equal(log("ours", domains.Local, password), "ours local ok 0")
+		is.Equal(log("ours", domains.Local, canary), "ours local unauthenticated 0")
+		is.Equal(log("ours", "no-such-domain", canary), "ours  unauthenticated 0")
+		is.Equal(log(canary, domains.Local, canary), "  unauthenticated 0")
+		is.True(strings.HasPrefix(log("ours", d.ID, canary), "ours LDAP ")) // the directory is away
+		login, err := app.Sessions.Login(t.Context(), "ours", domains.Local, "admin", password)
+		is.NoErr(err)
+		seen.take(entity.CredentialWork)
+		for range 2 {
+			_, err = app.Sessions.Authenticate(t.Context(), login.Token, netip.Addr{})
+			is.NoErr(err)
+		}
+		is.Equal(seen.take(entity.CredentialWork), []string{"ours database ok 0", "ours cache ok 0"})
 	})
+}
+
+// TestObserverOfTasks: each round of background work is told, and whether it has succeeded.
+func TestObserverOfTasks(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, seen := is.New(t), &recorder{}
+		app, err := tenantcontent.Open(tenantcontent.Config{
+			DB: open(t), SecretKey: tenantcontent.NewSecretKey(), Observer: seen,
+		})
+		is.NoErr(err)
+		_, err = app.Tenants.Unchecked().Rekey(t.Context()) // the tenants of dbtest have no check of the key
+		is.NoErr(err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- app.Run(ctx) }()
+		time.Sleep(1500 * time.Millisecond)
+		stop()
+		is.NoErr(<-ended)
+		told := seen.take(entity.TaskWork)
+		for _, task := range []string{"webhook_calls", "token_uses", "deferred_logins", "app_views", "app_calls"} {
+			is.True(slices.Contains(told, " "+task+" ok 0"))
+		}
+	})
+}
+
+// TestWithdraw: an App that was withdrawn is not ready, and serves.
+func TestWithdraw(t *testing.T) {
+	is := is.New(t)
+	app := open(t, dbtest.SQLite(t), nil)
+	get := func(path string) int {
+		w := httptest.NewRecorder()
+		app.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+		return w.Code
+	}
+	is.Equal(get("/readyz"), http.StatusOK)
+	app.Withdraw()
+	is.Equal(get("/readyz"), http.StatusServiceUnavailable)
+	is.Equal(get("/readyz?for=read"), http.StatusServiceUnavailable)
+	is.Equal(get("/healthz"), http.StatusOK)
+	is.Equal(errs.CodeOf(app.Ready(t.Context())), errs.Unavailable)
 }
 
 // modelOf is a Provider that fails, makes images and lists models.

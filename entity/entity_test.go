@@ -164,3 +164,35 @@ func TestCommentedKindsFitPathsAndMembers(t *testing.T) {
 	is.New(t).Equal(good.Path(), "cities")
 	is.New(t).Equal(entity.Type{Kind: "recipe"}.Path(), "recipes")
 }
+
+// named is an Observer that writes down what it is told.
+type named struct {
+	name string
+	to   *[]string
+}
+
+// Begin implements entity.Beginner.
+func (n named) Begin(ctx context.Context, _ entity.Work, kind string) context.Context {
+	*n.to = append(*n.to, n.name+" begins "+kind)
+	return ctx
+}
+
+// Observe implements entity.Observer.
+func (n named) Observe(_ context.Context, o entity.Observation) {
+	*n.to = append(*n.to, n.name+" ends "+o.Kind)
+}
+
+// plain is an Observer without a Begin.
+type plain struct{ entity.Observer }
+
+func TestObservers(t *testing.T) {
+	is, seen := is.New(t), []string(nil)
+	a, b := named{"a", &seen}, named{"b", &seen}
+	is.Equal(entity.Observers(), nil)
+	is.Equal(entity.Observers(nil, nil), nil)
+	is.Equal(entity.Observers(nil, a), a)
+	all := entity.Observers(a, nil, plain{b})
+	ctx := entity.Begin(t.Context(), all, entity.JobWork, "mail")
+	entity.Observe(ctx, all, entity.Observation{Work: entity.JobWork, Kind: "mail"})
+	is.Equal(seen, []string{"a begins mail", "a ends mail", "b ends mail"})
+}

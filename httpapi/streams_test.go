@@ -300,3 +300,15 @@ func TestReadyToWrite(t *testing.T) {
 	w.rebuilt(t, func(c *httpapi.Config) { c.Writable = func(context.Context) error { return nil } })
 	is.Equal(w.do(t, "", "GET", "/readyz", "").status, 200)
 }
+
+// TestReadyWithWarnings: a server that serves stays ready.
+func TestReadyWithWarnings(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	var warnings []string
+	w.rebuilt(t, func(c *httpapi.Config) { c.Warnings = func() []string { return warnings } })
+	is.Equal(w.do(t, "", "GET", "/readyz", "").body, `{"status":"ready"}`)
+	warnings = []string{"The disk is full."}
+	a := w.do(t, "", "GET", "/readyz", "")
+	is.Equal(a.status, 200)
+	is.Equal(a.body, `{"status":"ready","warnings":["The disk is full."]}`)
+}

@@ -67,6 +67,11 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 		`db_client_operation_duration_seconds_count{db_operation_name="SELECT",error_type=""}`,
 		`go_sql_open_connections{db_name="main"}`, `go_goroutines`, `process_cpu_seconds_total`,
 		`tenantcontent_build_info{version=`,
+		`tenantcontent_login_attempts_total{driver="local",outcome="ok"} 1`,
+		`tenantcontent_credential_lookups_total{source="database"} `,
+		`tenantcontent_task_last_success_timestamp_seconds{task="token_uses"} 1.`,
+		`http_server_request_body_size_bytes_sum{http_request_method="GET",http_route="/api/colors"} 0`,
+		`http_server_response_body_size_bytes_count{http_request_method="GET",http_route="/api/colors"} 3`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("/metrics has no %s:\n%s", want, body)

@@ -167,8 +167,15 @@ func (l *Limiter) observed(ctx context.Context, wait func(context.Context) error
 	start := time.Now()
 	ctx = entity.Begin(ctx, l.o.Observer, entity.TurnWork, l.o.Kind)
 	err := wait(ctx)
+	outcome := entity.OK
+	switch {
+	case errors.Is(err, ErrBusy):
+		outcome = string(errs.Unavailable)
+	case err != nil:
+		outcome = string(errs.Canceled)
+	}
 	entity.Observe(ctx, l.o.Observer, entity.Observation{
-		Work: entity.TurnWork, Kind: l.o.Kind, Outcome: entity.Outcome(Unavailable(err, "")), Start: start,
+		Work: entity.TurnWork, Kind: l.o.Kind, Outcome: outcome, Start: start,
 	})
 	return err
 }

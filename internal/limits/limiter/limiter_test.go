@@ -12,6 +12,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
 )
@@ -331,5 +332,60 @@ func TestReserve(t *testing.T) {
 		all.Wait()
 		two()
 		is.Equal(l.Keys(), 0)
+	})
+}
+
+// observer is an entity.Observer that keeps what waits and how that ended.
+type observer struct {
+	mu      sync.Mutex
+	waiting int
+	ended   []string
+}
+
+// Begin implements entity.Beginner.
+func (o *observer) Begin(ctx context.Context, work entity.Work, kind string) context.Context {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if work == entity.TurnWork && kind == "write" {
+		o.waiting++
+	}
+	return ctx
+}
+
+// Observe implements entity.Observer.
+func (o *observer) Observe(_ context.Context, w entity.Observation) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting--
+	o.ended = append(o.ended, fmt.Sprintf("%s %s %s %v", w.Work, w.Kind, w.Outcome, w.Duration.Round(time.Second)))
+}
+
+// TestObserver: those that wait, and those that are refused, are told, and no others.
+func TestObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is, seen := is.New(t), &observer{}
+		l := limiter.New(limiter.Options{
+			Capacity: 1, Timeout: 3 * time.Second, Queue: 2, Observer: seen, Kind: "write",
+		})
+		release := acquire(t, l, 1)
+		is.Equal(len(seen.ended), 0)
+		canceled, cancel := context.WithCancel(t.Context())
+		results := make(chan error, 2)
+		go func() { _, err := l.Acquire(t.Context(), 1); results <- err }()
+		go func() { _, err := l.Acquire(canceled, 1); results <- err }()
+		synctest.Wait()
+		is.Equal(seen.waiting, 2)
+		busy(t, l, 1) // too many wait
+		is.Equal(seen.ended, []string{"turn write unavailable 0s"})
+		time.Sleep(time.Second)
+		cancel()
+		is.Equal(<-results, context.Canceled)
+		release()
+		is.NoErr(<-results)
+		busy(t, l, 1) // after its time
+		_, err := l.Acquire(canceled, 1)
+		is.Equal(err, context.Canceled)
+		is.Equal(seen.waiting, 0)
+		is.Equal(seen.ended[1:], []string{"turn write canceled 1s", "turn write ok 1s", "turn write unavailable 3s"})
 	})
 }

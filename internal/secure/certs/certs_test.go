@@ -20,6 +20,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
 
 // made is a certificate with its key.
@@ -306,6 +307,13 @@ func TestTransport(t *testing.T) {
 		is.NoErr(ask(way))
 		is.True(!way.(*http.Transport).TLSClientConfig.InsecureSkipVerify)
 	}
+	ours := egress.Client(nil)
+	way, err := trusted.Transport(ours.Transport, "caCert")
+	is.NoErr(err)
+	is.NoErr(ask(way))
+	_, traced := way.(egress.Transport)
+	is.True(traced) // it sends the trace context all the same
+	is.True(ask(ours.Transport) != nil)
 	is.True(host.TLSClientConfig == nil || host.TLSClientConfig.RootCAs == nil) // the host's is not changed
 	none, err := Trusted{}.Transport(nil, "caCert")
 	is.NoErr(err)

@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tenantcontent/tenantcontent/internal/secure/egress"
 )
@@ -125,4 +127,31 @@ func TestExcept(t *testing.T) {
 	}
 	_, err := egress.Dialer(egress.Private()).DialContext(t.Context(), "tcp", "127.0.0.1:1")
 	is.True(errors.Is(err, egress.ErrDenied))
+}
+
+// TestClientSendsTraceContext: of the context of a request, and leaves the request as it is.
+func TestClientSendsTraceContext(t *testing.T) {
+	is := is.New(t)
+	got := make(chan http.Header, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
+	defer server.Close()
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	for _, c := range []struct {
+		ctx  context.Context
+		want []string
+	}{
+		{t.Context(), nil},
+		{
+			trace.ContextWithSpanContext(t.Context(), span),
+			[]string{"00-01000000000000000000000000000000-0200000000000000-00"},
+		},
+	} {
+		r, err := http.NewRequestWithContext(c.ctx, http.MethodGet, server.URL, nil)
+		is.NoErr(err)
+		answer, err := egress.Client(egress.Default()).Do(r)
+		is.NoErr(err)
+		is.NoErr(answer.Body.Close())
+		is.Equal((<-got)["Traceparent"], c.want)
+		is.Equal(len(r.Header), 0)
+	}
 }
