@@ -131,7 +131,7 @@ func (s *Service) deploy(
 		return nil, err
 	}
 	defer end()
-	observed.Sent = sizeOf(in)
+	observed.Sent = s.sizeOf(in)
 	if from.contents, err = s.survey(in); err != nil {
 		return nil, err
 	}

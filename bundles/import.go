@@ -106,7 +106,7 @@ func (s *Service) importArchive(
 		return ImportResult{}, err
 	}
 	defer end()
-	observed.Received = sizeOf(in)
+	observed.Received = s.sizeOf(in)
 	c, err := s.survey(in)
 	if err != nil {
 		return ImportResult{}, err
@@ -226,8 +226,12 @@ func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	})
 }
 
-// sizeOf returns the size of an archive, 0 if it is not known. It leaves the position as it is.
-func sizeOf(in io.Seeker) int64 {
+// sizeOf returns the size of an archive for the Observer, 0 if it is not known or there is none. It
+// leaves the position as it is.
+func (s *Service) sizeOf(in io.Seeker) int64 {
+	if s.observer == nil {
+		return 0
+	}
 	at, err := in.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return 0
