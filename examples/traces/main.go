@@ -47,8 +47,10 @@ func run(ctx context.Context, folder, endpoint string, out io.Writer) (err error
 	//	exporter, err := otlptracehttp.New(ctx)
 	exporter := &exporter{endpoint: endpoint, client: http.DefaultClient}
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter),                                            // in the background, so that requests do not wait
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(1))), // 0.01 for one in a hundred
+		// in the background, so that requests do not wait
+		sdktrace.WithBatcher(exporter),
+		// 0.01 for one in a hundred
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(1))),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "example"))),
 	)
 	defer func() { err = errors.Join(err, provider.Shutdown(ctx)) }() // sends what is left
@@ -79,7 +81,7 @@ func run(ctx context.Context, folder, endpoint string, out io.Writer) (err error
 	}
 	server := httptest.NewServer(app)
 	defer server.Close()
-	// A caller that is traced itself sends traceparent. The span of the request is part of its trace.
+	// A caller that is traced itself sends traceparent: the span of the request is in its trace.
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/colors?limit=5", nil)
 	if err != nil {
 		return err
