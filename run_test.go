@@ -542,7 +542,9 @@ func TestObserver(t *testing.T) {
 
 		log := func(tenant, domain, secret string) string {
 			t.Helper()
-			_, err := app.Sessions.Login(t.Context(), tenant, domain, "admin", secret)
+			_, err := app.Sessions.Login(t.Context(), principals.Credentials{
+				Tenant: tenant, Domain: domain, Username: "admin", Password: secret,
+			})
 			got := seen.take(entity.LoginWork)
 			is.Equal(len(got), 1)
 			is.Equal(err == nil, strings.Contains(got[0], " ok "))
@@ -553,7 +555,9 @@ func TestObserver(t *testing.T) {
 		is.Equal(log("ours", "no-such-domain", canary), "ours  unauthenticated 0")
 		is.Equal(log(canary, domains.Local, canary), "  unauthenticated 0")
 		is.True(strings.HasPrefix(log("ours", d.ID, canary), "ours LDAP ")) // the directory is away
-		login, err := app.Sessions.Login(t.Context(), "ours", domains.Local, "admin", password)
+		login, err := app.Sessions.Login(t.Context(), principals.Credentials{
+			Tenant: "ours", Domain: domains.Local, Username: "admin", Password: password,
+		})
 		is.NoErr(err)
 		seen.take(entity.CredentialWork)
 		for range 2 {

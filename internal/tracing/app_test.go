@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/jobs/queue"
 	"github.com/tenantcontent/tenantcontent/internal/secure/agefile"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
@@ -102,7 +103,7 @@ func open(t *testing.T, open dbtest.Opener) world {
 	is.NoErr(err)
 	_, err = w.Tenants.Unchecked().Rekey(t.Context()) // the tenants of dbtest have no check of the key
 	is.NoErr(err)
-	_, w.token, err = w.Sessions.CreateToken(w.admin, sessions.NewToken{})
+	_, w.token, err = w.Sessions.CreateToken(w.admin, sessions.TokensOf{Type: sessions.Personal}, sessions.NewToken{})
 	is.NoErr(err)
 	w.spans.Reset()
 	return w
@@ -141,7 +142,7 @@ func TestSpansOfArchivesAndJobs(t *testing.T) {
 		is.NoErr(err)
 		b, err := w.Bundles.Create(w.admin, bundles.Bundle{Name: "All"})
 		is.NoErr(err)
-		_, err = w.Bundles.CreateEntry(w.admin, b.ID, "global", "color", nil)
+		_, err = w.Bundles.CreateEntry(w.admin, b.ID, bundles.Entry{Type: "global", EntityID: "color"})
 		is.NoErr(err)
 		w.take()
 		export, err := w.Bundles.Export(w.admin, b.ID)
@@ -180,13 +181,16 @@ func TestSpansOfHandlers(t *testing.T) {
 		is, w := is.New(t), open(t, opener)
 		shop, err := w.Apps.Create(w.admin, apps.App{Name: "Shop", Type: "app"})
 		is.NoErr(err)
-		_, err = w.Apps.PutFile(w.admin, shop.ID, "webhooks/ping.js", "text/javascript", strings.NewReader(
+		_, err = w.Apps.PutFile(w.admin, shop.ID, entity.File{
+			Path: "webhooks/ping.js", ContentType: "text/javascript",
+		}, strings.NewReader(
 			`export function GET() { return {body: "pong"} }`,
 		))
 		is.NoErr(err)
 		_, err = w.Apps.Deploy(w.admin, shop.ID, apps.PublishOptions{})
 		is.NoErr(err)
-		token, err := w.Sessions.CreateWebhookToken(w.admin, shop.ID, sessions.NewToken{})
+		hooks := sessions.TokensOf{Type: sessions.Webhook, EntityID: shop.ID}
+		token, _, err := w.Sessions.CreateToken(w.admin, hooks, sessions.NewToken{})
 		is.NoErr(err)
 		key, err := w.Webhooks.Keys(w.admin, shop.ID)
 		is.NoErr(err)
