@@ -18,6 +18,7 @@ var unseen = map[string]string{
 	schemas + "Logout/properties/form":                                      "a provider with a form: TestLogoutByForm",
 	schemas + "Restored/properties/changes":                                 "as of an import",
 	schemas + "Restored/properties/unchanged":                               "as of an import",
+	schemas + "Readiness/properties/warnings":                               "what an operator is to mend: internal/cli/accesslog",
 	schemas + "Team/properties/avatarUrl":                                   "only users have pictures",
 	restoreForm + "/properties/changes":                                     "as in the query or in JSON",
 	restoreForm + "/properties/dryRun":                                      "as in the query or in JSON",
