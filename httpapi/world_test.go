@@ -33,6 +33,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/store/principals"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/testkit/logtest"
+	"github.com/tenantcontent/tenantcontent/internal/text/charset"
 	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
 	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
 	"github.com/tenantcontent/tenantcontent/internal/workspaces/sqlite"
@@ -88,7 +89,9 @@ var scripts = sync.OnceValues(func() (jsvm.Runtime, error) {
 
 // engine returns an engine that runs scripts with a Runtime.
 func engine(rt jsvm.Runtime) jsvm.Engine {
-	return jsvm.NewEngine(jsvm.Parts{Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract}, nil)
+	return jsvm.NewEngine(jsvm.Parts{
+		Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract, Decode: charset.Decode,
+	}, nil)
 }
 
 // steadyScripts has the same shares on every machine.

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
+	"github.com/tenantcontent/tenantcontent/internal/text/charset"
 	"github.com/tenantcontent/tenantcontent/internal/text/doctext"
 	"github.com/tenantcontent/tenantcontent/internal/text/markdown"
 )
@@ -69,5 +70,7 @@ func New(o Options) *Engine {
 			"javascript.Child() must be the first call of the program's main function (in tests: of TestMain): "+
 				"the JavaScript of tenants runs in processes of the same program.")
 	}
-	return &Engine{jsvm.NewEngine(jsvm.Parts{Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract}, err)}
+	return &Engine{jsvm.NewEngine(jsvm.Parts{
+		Runtime: rt, Markdown: markdown.HTML, Extract: doctext.Extract, Decode: charset.Decode,
+	}, err)}
 }

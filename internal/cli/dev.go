@@ -107,6 +107,7 @@ func (d *dev) serve(ctx context.Context, s storage) (err error) {
 			Runtime:  loggedRuntime{scripts.Runtime},
 			Markdown: scripts.Markdown,
 			Extract:  scripts.Extract,
+			Decode:   scripts.Decode,
 		}, nil),
 		SessionLifetime: devSession,
 	}

@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/andybalholm/brotli"
-	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/text/rawjson"
@@ -36,7 +35,7 @@ const (
 // decodedBody returns a body without its codings, a Content-Encoding header. Errors:
 // errs.Unsupported for another coding than gzip, deflate and br; errs.TooLarge for one that grows
 // beyond the bounds; errs.Invalid for one that is damaged.
-func decodedBody(codings string, body []byte) ([]byte, error) {
+func decodedBody(decode decoder, codings string, body []byte) ([]byte, error) {
 	names := strings.Split(codings, ",")
 	if len(names) > maxCodings {
 		return nil, errs.New(errs.Unsupported, "The body has more than %d codings in Content-Encoding.", maxCodings)
@@ -61,7 +60,7 @@ func decodedBody(codings string, body []byte) ([]byte, error) {
 		case "", "identity":
 			continue
 		default:
-			if isCharset(name) { // some send their charset there
+			if _, ok := decode(name, nil); ok { // some send their charset there
 				continue
 			}
 			return nil, errs.New(
@@ -92,31 +91,12 @@ func decodedBody(codings string, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// isCharset reports whether a name is that of a character encoding that can be decoded.
-func isCharset(name string) bool {
-	_, ok := decodeText(name, nil)
-	return ok
-}
+// decoder returns the text of bytes in a character encoding: see Options.Decode.
+type decoder func(charset string, b []byte) (text string, ok bool)
 
-// decodeText returns the text of bytes in a character encoding, by any name that browsers know. It
-// returns false for an encoding that is not known, and for bytes that are none of it.
-func decodeText(charset string, b []byte) (string, bool) {
-	e, err := htmlindex.Get(charset)
-	if err != nil {
-		return "", false
-	}
-	name, _ := htmlindex.Name(e)
-	if name == "utf-8" {
-		return string(b), utf8.Valid(b)
-	}
-	if name == "replacement" {
-		return "", false
-	}
-	text, err := e.NewDecoder().Bytes(b)
-	if err != nil || bytes.ContainsRune(text, utf8.RuneError) {
-		return "", false
-	}
-	return strings.TrimPrefix(string(text), "\ufeff"), true
+// utf8Only is the decoder of a Service that has no other.
+func utf8Only(charset string, b []byte) (text string, ok bool) {
+	return string(b), strings.EqualFold(charset, "utf-8") && utf8.Valid(b)
 }
 
 // assumed is the character encoding of texts that are not UTF-8 and whose own is not known: of
@@ -125,22 +105,44 @@ const assumed = "windows-1252"
 
 // textOf returns the text of bytes in the first of the encodings that fits, else in the assumed
 // one. An encoding that is empty or not known does not fit.
-func textOf(b []byte, charsets ...string) (text string, guessed bool) {
+func textOf(decode decoder, b []byte, charsets ...string) (text string, guessed bool) {
 	for _, charset := range charsets {
-		if text, ok := decodeText(charset, b); ok {
+		if text, ok := decode(charset, b); ok {
 			return text, false
 		}
 	}
-	e, _ := htmlindex.Get(assumed)
-	decoded, _ := e.NewDecoder().Bytes(b)
-	return string(decoded), true
+	text, ok := decode(assumed, b)
+	if !ok {
+		text = eachByte(decode, b)
+	}
+	return text, true
+}
+
+// eachByte returns the text of bytes in the assumed encoding, as browsers read it: a byte that the
+// encoding leaves undefined is the character with its number.
+func eachByte(decode decoder, b []byte) string {
+	var table [256]string
+	for i := range table {
+		text, ok := decode(assumed, []byte{byte(i)})
+		if !ok {
+			text = string(rune(i))
+		}
+		table[i] = text
+	}
+	var text strings.Builder
+	for _, c := range b {
+		text.WriteString(table[c])
+	}
+	return text.String()
 }
 
 // parseBody returns the JSON of a body: null for none; the value of JSON; an object of the fields
 // of a form; else its text, or base64 with the encoding "base64" if it has no character encoding
 // that is known. JSON and forms that are malformed, or too deep or wide, are text. The encoding is
 // the assumed one if texts of a form were read in it.
-func parseBody(contentType string, body []byte) (value json.RawMessage, encoding string, err error) {
+func parseBody(
+	decode decoder, contentType string, body []byte,
+) (value json.RawMessage, encoding string, err error) {
 	if len(body) == 0 {
 		return json.RawMessage("null"), "", nil
 	}
@@ -150,7 +152,7 @@ func parseBody(contentType string, body []byte) (value json.RawMessage, encoding
 	case mediaType == "application/json" || strings.HasSuffix(mediaType, "+json"):
 		text := bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 		if !utf8.Valid(text) || strings.HasPrefix(strings.ToLower(charset), "utf-16") {
-			if decoded, ok := decodeText(charset, body); ok {
+			if decoded, ok := decode(charset, body); ok {
 				text = []byte(decoded)
 			}
 		}
@@ -159,14 +161,14 @@ func parseBody(contentType string, body []byte) (value json.RawMessage, encoding
 		}
 	case mediaType == "application/x-www-form-urlencoded":
 		if form := parseForm(body); form != nil {
-			return form.json(charset)
+			return form.json(decode, charset)
 		}
 	case mediaType == "multipart/form-data":
 		if form := parseMultipart(body, params["boundary"]); form != nil {
-			return form.json(charset)
+			return form.json(decode, charset)
 		}
 	}
-	text, ok := decodeText(charset, body)
+	text, ok := decode(charset, body)
 	switch {
 	case ok:
 	case utf8.Valid(body):
@@ -206,7 +208,7 @@ type formFile struct {
 // json returns the object of a form's fields: one value by itself, several as an array. Their
 // character encoding is the one that the browser has put into the field _charset_, else the given
 // one, else UTF-8, else that of the field charset, as some services send it.
-func (f form) json(charset string) (value json.RawMessage, encoding string, err error) {
+func (f form) json(decode decoder, charset string) (value json.RawMessage, encoding string, err error) {
 	named := func(name string) string {
 		for _, field := range f {
 			if string(field.name) == name && field.file == nil {
@@ -217,7 +219,7 @@ func (f form) json(charset string) (value json.RawMessage, encoding string, err 
 	}
 	charsets := []string{named("_charset_"), charset, "utf-8", named("charset")}
 	text := func(b []byte, own string) string {
-		s, guessed := textOf(b, append([]string{own}, charsets...)...)
+		s, guessed := textOf(decode, b, append([]string{own}, charsets...)...)
 		if guessed {
 			encoding = assumed
 		}

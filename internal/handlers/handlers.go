@@ -173,6 +173,10 @@ type Store interface {
 type Options struct {
 	Store   Store
 	Runtime jsvm.Runtime
+	// Decode returns the text of bytes in a character encoding, such as that of a form, and false if
+	// it does not know the encoding or the bytes are none of it. It knows windows-1252. The default
+	// knows UTF-8 only.
+	Decode func(charset string, b []byte) (text string, ok bool)
 	// MaxTime is the highest config.timeout; default MaxTime.
 	MaxTime time.Duration
 	// Check returns errs.Invalid for a route that cannot be deployed, such as one whose config is
@@ -219,6 +223,9 @@ const (
 
 // New returns a Service.
 func New(o Options) *Service {
+	if o.Decode == nil {
+		o.Decode = utf8Only
+	}
 	if o.MaxTime == 0 {
 		o.MaxTime = MaxTime
 	}

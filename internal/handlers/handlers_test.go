@@ -28,6 +28,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/handlers/jsvm"
 	"github.com/tenantcontent/tenantcontent/internal/handlers/quickjs"
 	"github.com/tenantcontent/tenantcontent/internal/limits/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/text/charset"
 )
 
 // memory is a handlers.Store in memory. Its embedded Store is nil: no other method is called.
@@ -101,7 +102,7 @@ func files(all map[string]string) fs.FS {
 func deployed(t *testing.T, all map[string]string) (*handlers.Service, *memory) {
 	t.Helper()
 	store := newStore()
-	s := handlers.New(handlers.Options{Store: store, Runtime: newRuntime(t)})
+	s := handlers.New(handlers.Options{Store: store, Runtime: newRuntime(t), Decode: charset.Decode})
 	install(t, s, all)
 	return s, store
 }
@@ -129,7 +130,7 @@ func TestConfigNames(t *testing.T) {
 // long as they want to.
 func TestBuildYields(t *testing.T) {
 	is := is.New(t)
-	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t)})
+	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t), Decode: charset.Decode})
 	yielded := false
 	ctx := limiter.WithYield(t.Context(), func() { yielded = true })
 	_, err := s.Build(ctx, app, files(map[string]string{"server/index.js": empty}), false)
@@ -139,7 +140,7 @@ func TestBuildYields(t *testing.T) {
 
 func TestBuildFindsRoutes(t *testing.T) {
 	is := is.New(t)
-	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t)})
+	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t), Decode: charset.Decode})
 	b, err := s.Build(t.Context(), app, files(map[string]string{
 		"index.html": "x", "lib/money.js": "export const vat = 1.2", "server/index.js": empty,
 		"server/orders/[id].js": "import { vat } from '../../lib/money.js'\nexport function PATCH() { return vat " +
@@ -403,6 +404,10 @@ func TestBodies(t *testing.T) {
 		{
 			"application/x-www-form-urlencoded; charset=windows-1252", "n=J%F6rg%80&charset=windows-1252",
 			`{"body":{"charset":"windows-1252","n":"Jörg€"},"raw`,
+		},
+		{
+			"application/x-www-form-urlencoded", "n=%80%81", // not all bytes are defined there
+			"{\"body\":{\"n\":\"€\u0081\"},\"raw",
 		},
 		{
 			"application/x-www-form-urlencoded", "n=J%F6rg&charset=windows-1252",

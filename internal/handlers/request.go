@@ -61,7 +61,7 @@ type requestBody struct {
 
 // encode returns the request as the script gets it: the body is decoded, the raw one is as it was
 // sent. Errors: errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded.
-func (r Request) encode() (requestBody, error) {
+func (r Request) encode(decode decoder) (requestBody, error) {
 	b := requestBody{
 		Method: r.Method, Path: r.Path, Params: r.Params,
 		Headers: r.Headers, User: r.User, Roles: r.Roles, Replay: r.Replay,
@@ -83,11 +83,11 @@ func (r Request) encode() (requestBody, error) {
 			b.Query[name] = values
 		}
 	}
-	plain, err := decodedBody(r.Headers["content-encoding"], r.Body)
+	plain, err := decodedBody(decode, r.Headers["content-encoding"], r.Body)
 	if err != nil {
 		return b, err
 	}
-	if b.Body, b.BodyEncoding, err = parseBody(r.ContentType, plain); err != nil {
+	if b.Body, b.BodyEncoding, err = parseBody(decode, r.ContentType, plain); err != nil {
 		return b, err
 	}
 	if r.RawBody {

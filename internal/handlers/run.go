@@ -69,7 +69,7 @@ func (d data) encode(in Invocation) (json.RawMessage, error) {
 // more, errs.Unsupported, errs.TooLarge and errs.Invalid for a body that cannot be decoded as its
 // header content-encoding says, and other errors when the service fails.
 func (s *Service) Run(ctx context.Context, in Invocation) (Outcome, error) {
-	request, err := in.Request.encode()
+	request, err := in.Request.encode(s.o.Decode)
 	if err != nil {
 		return Outcome{}, err
 	}

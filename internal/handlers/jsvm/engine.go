@@ -19,6 +19,8 @@ type Parts struct {
 	Markdown func(ctx context.Context, text string) (html string, err error)
 	// Extract returns the text of a document.
 	Extract func(ctx context.Context, contentType, name string, data []byte) (text string, err error)
+	// Decode returns the text of bytes in a character encoding; nil knows UTF-8 only.
+	Decode func(charset string, b []byte) (text string, ok bool)
 }
 
 // Engine is Parts that a host makes and passes on, and cannot look into.
@@ -53,7 +55,7 @@ func (e Engine) Close() error {
 // errs.Unavailable. Errors: that of making the Engine.
 func Open(s Scripts) (Parts, error) {
 	if s == nil {
-		return Parts{None{}, noMarkdown, noExtract}, nil
+		return Parts{Runtime: None{}, Markdown: noMarkdown, Extract: noExtract}, nil
 	}
 	p, err := s.open()
 	if err == nil && p.Runtime == nil {
