@@ -294,7 +294,8 @@ func (g ground) programs(who identity, what kept) (run programs, err error) {
 	appFiles := g.libraryOf(apps.Kind)
 	run.handlers = handlers.New(handlers.Options{
 		Store: handlerstore.New(g.DB).Notify(deployed.Bump), Runtime: g.engine.Runtime, Decode: g.engine.Decode,
-		Changes: deployed.Of, DraftChanges: g.shown.Of, Check: webhooks.CheckRoute, Files: apps.HandlerFiles(g.apps, appFiles),
+		Changes: deployed.Of, DraftChanges: g.shown.Of, Check: webhooks.CheckRoute,
+		Files: apps.HandlerFiles(g.apps, appFiles),
 		Prepare: func(ctx context.Context, draft handlers.App, files fs.FS) error {
 			_, err := g.workspaces.Migrate(ctx, draft.Tenant, draft.ID, files)
 			return err
