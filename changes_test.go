@@ -396,6 +396,55 @@ func TestChangesOfDeletedUserGoInSteps(t *testing.T) {
 	})
 }
 
+// rowsOf counts the rows of a tenant in a table.
+func rowsOf(t testing.TB, db *bun.DB, tenant, table string) int {
+	t.Helper()
+	n, err := bunx.Count(t.Context(), db, tenant, table)
+	is.New(t).NoErr(err)
+	return n
+}
+
+// TestSweepGivesPositions: changes that nobody reads do not stay where they are added.
+func TestSweepGivesPositions(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, ctx, db := is.New(t), as(t.Context(), "acme"), opener(t)
+		app := listening(t, db, tenantcontent.Config{})
+		for i := range 3 {
+			_, err := app.Colors.Put(ctx, fmt.Sprint("color ", i), "#fff")
+			is.NoErr(err)
+		}
+		is.Equal([]int{rowsOf(t, db, "acme", "tc_new_changes"), rowsOf(t, db, "acme", "tc_changes")}, []int{3, 0})
+		is.NoErr(app.Sweep(ctx))
+		is.Equal([]int{rowsOf(t, db, "acme", "tc_new_changes"), rowsOf(t, db, "acme", "tc_changes")}, []int{0, 3})
+		got, page := changed(t, app, "acme", 0)
+		is.Equal(got, []string{"create color color 0 by jo", "create color color 1 by jo", "create color color 2 by jo"})
+		is.Equal(page.Next, int64(3))
+	})
+}
+
+// TestUnreadChangesOfDeletedUserGo: what a user did goes with the user, also before it has a
+// position.
+func TestUnreadChangesOfDeletedUserGo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
+		app := listening(t, db, tenantcontent.Config{})
+		for _, user := range []string{"jo", "other"} {
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", user, password)
+			is.NoErr(err)
+		}
+		_, start := changed(t, app, "acme", 0)
+		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})
+		_, err := app.Colors.Put(jo, "a", "#fff")
+		is.NoErr(err)
+		_, err = app.Colors.Put(other, "b", "#fff")
+		is.NoErr(err)
+		is.NoErr(app.Principals.DeleteUser(other, "jo", ""))
+		is.Equal(rowsOf(t, db, "acme", "tc_new_changes"), 2)
+		got, _ := changed(t, app, "acme", start.Next)
+		is.Equal(got, []string{"create color b by other", "delete user jo by other"})
+	})
+}
+
 // TestOldChangesGo, and who has not read them hears of it.
 func TestOldChangesGo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {

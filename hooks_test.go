@@ -216,7 +216,8 @@ var noUsernames = map[string]string{
 	"tc_handler_routes":      "app_id area path file methods config hash",
 	"tc_bundles":             "id name slug label search description",
 	"tc_change_feeds":        "feed",
-	"tc_changes":             "id kind entity_id action before after", // an id of a user is renamed
+	"tc_changes":             "kind entity_id action before after", // an id of a user is renamed
+	"tc_new_changes":         "id kind entity_id action before after",
 	"tc_colors":              "key search color source",
 	"tc_former_users":        "username", // of users who are gone
 	"tc_removals":            "kind id",

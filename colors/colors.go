@@ -60,6 +60,9 @@ type Store interface {
 	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It returns
 	// the stored color.
 	Put(ctx context.Context, tenant string, c Color) (Color, error)
+	// Swap is Put that also returns the color before, nil if the key was new. If another
+	// transaction changed the color meanwhile, was may be the color before that change.
+	Swap(ctx context.Context, tenant string, c Color) (now Color, was *Color, err error)
 	// PutAll is like Put for many colors of different keys, and sets Source too where it is not
 	// nil.
 	PutAll(ctx context.Context, tenant string, all []Color) error
@@ -138,7 +141,8 @@ func failed(err error) iter.Seq2[Color, error] {
 // Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color
 // format").
 func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
-	if of := (entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate}); s.feed.Wanted(ctx, of) {
+	of := entity.Subject{Kind: Kind, ID: key, Action: entity.ActionUpdate, TellsBefore: true}
+	if s.feed.Wanted(ctx, of) {
 		return entity.Record(ctx, s.feed, of, nil, func(ctx context.Context) (Color, error) {
 			return s.Put(ctx, key, color)
 		})
@@ -154,7 +158,15 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 		return Color{}, errs.New(errs.Invalid, "Invalid color format")
 	}
 	now := s.clock.Stamp()
-	return s.store.Put(ctx, a.Tenant, Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now})
+	set := Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now}
+	if s.feed == nil {
+		return s.store.Put(ctx, a.Tenant, set)
+	}
+	c, was, err := s.store.Swap(ctx, a.Tenant, set)
+	if was != nil {
+		s.feed.Was(ctx, *was)
+	}
+	return c, err
 }
 
 // Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors:

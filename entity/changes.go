@@ -93,8 +93,8 @@ type Subject struct {
 	// not known yet.
 	ID     string
 	Action Action
-	// TellsBefore reports that the write calls Changes.Was, so that the entity need not be read
-	// before.
+	// TellsBefore reports that the write calls Changes.Was if the entity was there, so that it need
+	// not be read before.
 	TellsBefore bool
 }
 
@@ -219,11 +219,14 @@ func record[T any](
 		if err != nil {
 			return err
 		}
-		if in.was != nil {
+		switch {
+		case in.was != nil:
 			if change.ID, change.Before, err = c.show(ctx, tenant, key, in.was); err != nil {
 				return err
 			}
 			key.ID = cmp.Or(change.ID, key.ID)
+		case of.TellsBefore:
+			missing = true
 		}
 		if made != nil {
 			key.ID = made(v)

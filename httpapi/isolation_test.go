@@ -289,8 +289,13 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`,
 			[]any{tenant, mark, later, false}},
 		{
-			`INSERT INTO tc_changes (tenant_id, id, n, position, kind, entity_id, action, created_at) ` +
-				`VALUES ($1, $2, 1, 1, 'color', $2, 'create', $3)`,
+			`INSERT INTO tc_changes (tenant_id, position, kind, entity_id, action, created_at) ` +
+				`VALUES ($1, 1, 'color', $2, 'create', $3)`,
+			[]any{tenant, mark, later},
+		},
+		{
+			`INSERT INTO tc_new_changes (tenant_id, id, n, kind, entity_id, action, created_at) ` +
+				`VALUES ($1, $2, 1, 'color', $2, 'create', $3)`,
 			[]any{tenant, mark, later},
 		},
 		{`INSERT INTO tc_change_feeds (tenant_id, feed, last, removed) VALUES ($1, $2, 1, 0)`, []any{tenant, mark}},

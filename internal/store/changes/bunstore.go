@@ -29,10 +29,11 @@ const (
 
 // Store stores the changes of tenants.
 //
-// Writers do not assign positions, and do not wait for each other. A reader assigns positions to
-// the committed changes without one. One reader of a tenant does so at a time, and positions only
-// increase. So a change whose transaction takes long comes later in the feed, and no change is
-// inserted before one that was read.
+// Writers do not assign positions, and do not wait for each other. They add changes to
+// tc_new_changes, which has few indexes. A reader, or the sweep of each minute, moves the committed
+// changes to tc_changes and assigns positions to them. One process does so for a tenant at a time,
+// and positions only increase. So a change whose transaction takes long comes later in the feed,
+// and no change is inserted before one that was read.
 //
 // Changes that get their positions together are ordered by n. A transaction assigns n in its last
 // statement, while it holds its locks. So a transaction that waited for another one, or has read
@@ -85,7 +86,9 @@ func (s *Store) Hooks(
 			}
 			return s.RemoveRest(ctx, tenant, of.ID, n)
 		},
-		Due: []entity.Due{{Table: "tc_changes", Column: "created_at", Age: Kept}},
+		Due: []entity.Due{
+			{Table: "tc_changes", Column: "created_at", Age: Kept}, {Table: "tc_new_changes", Column: "created_at"},
+		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return s.Sweep(ctx, tenant, times.Now().Add(-Kept))
 		},
@@ -143,11 +146,10 @@ func (s *Store) insert(ctx context.Context, all []entity.Change) error {
 		)
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		query := `INSERT INTO tc_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
+		query := `INSERT INTO tc_new_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
 		if !c.Postgres() { // with one writer, no other transaction computes the same n
-			query = `INSERT INTO tc_changes (` + columns +
-				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_changes WHERE tenant_id = $1
-					AND position IS NULL) + row_number() OVER ()
+			query = `INSERT INTO tc_new_changes (` + columns +
+				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_new_changes WHERE tenant_id = $1) + row_number() OVER ()
 				FROM (VALUES ` + bunx.Values(len(all), 9) + `) AS v`
 		}
 		_, err := c.Exec(ctx, query, args...)
@@ -274,8 +276,7 @@ func (s *Store) Stamp(ctx context.Context, tenant string) error {
 		var waiting int
 		own, c := bunx.For(ctx, s.db, tenant)
 		err := c.One(
-			own, what,
-			`SELECT count(*) FROM (SELECT 1 FROM tc_changes WHERE tenant_id = $1 AND position IS NULL LIMIT 1) AS w`,
+			own, what, `SELECT count(*) FROM (SELECT 1 FROM tc_new_changes WHERE tenant_id = $1 LIMIT 1) AS w`,
 			[]any{tenant}, &waiting,
 		)
 		if err != nil || waiting == 0 {
@@ -287,6 +288,9 @@ func (s *Store) Stamp(ctx context.Context, tenant string) error {
 	}
 }
 
+// moved are the columns that tc_new_changes and tc_changes share.
+const moved = `tenant_id, kind, entity_id, action, username, before, after, created_at`
+
 func (s *Store) stampSome(ctx context.Context, tenant string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		// This locks the row. The next statement sees all changes that are committed before it.
@@ -297,10 +301,7 @@ func (s *Store) stampSome(ctx context.Context, tenant string) error {
 		if err != nil {
 			return err
 		}
-		n, err := c.Exec(ctx, `UPDATE tc_changes SET position = $2 + s.place
-			FROM (SELECT id, row_number() OVER (ORDER BY n, id) AS place FROM tc_changes WHERE tenant_id = $1
-				AND position IS NULL ORDER BY n, id LIMIT $3) AS s
-			WHERE tc_changes.tenant_id = $1 AND tc_changes.id = s.id`, tenant, last, perStamp)
+		n, err := moveSome(ctx, c, tenant, last)
 		if err != nil {
 			return bunx.Err(err, what)
 		}
@@ -310,6 +311,23 @@ func (s *Store) stampSome(ctx context.Context, tenant string) error {
 		)
 		return bunx.Err(err, what)
 	})
+}
+
+// moveSome moves changes to tc_changes, at the positions that follow last, and returns their
+// number. A change that another transaction deletes meanwhile gets no position.
+func moveSome(ctx context.Context, c bunx.Conn, tenant string, last int64) (n int, err error) {
+	from := `DELETE FROM tc_new_changes WHERE ` + c.Some("tc_new_changes", `n IS NOT NULL ORDER BY n, id`, perStamp)
+	if c.Postgres() {
+		return c.Exec(ctx, `WITH s AS (`+from+` RETURNING *) INSERT INTO tc_changes (position, `+moved+`)
+			SELECT $2 + row_number() OVER (ORDER BY n, id), `+moved+` FROM s`, tenant, last)
+	}
+	n, err = c.Exec(ctx, `INSERT INTO tc_changes (position, `+moved+`)
+		SELECT $2 + row_number() OVER (ORDER BY n, id), `+moved+` FROM (SELECT * FROM tc_new_changes
+			WHERE tenant_id = $1 ORDER BY n, id LIMIT $3) AS s`, tenant, last, perStamp)
+	if err == nil {
+		_, err = c.Exec(ctx, from, tenant)
+	}
+	return n, err
 }
 
 // Sweep removes the changes of a tenant that are older than a time, and returns their number.
@@ -333,7 +351,7 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 	if err != nil {
 		return 0, err
 	}
-	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_changes", "id", `created_at < $2`, bunx.At(before))
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_changes", "position", `created_at < $2`, bunx.At(before))
 }
 
 // Forget removes the changes that users have made and those of the users themselves, in the
@@ -345,9 +363,8 @@ func (s *Store) Forget(
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, perForget) {
 			more := false
-			for _, of := range sorts(c) {
-				n, err := c.Exec(ctx, `DELETE FROM tc_changes WHERE `+c.Some("tc_changes", of+c.OneOf(2), most),
-					tenant, bunx.Keys(some))
+			for _, from := range places(c) {
+				n, err := c.Exec(ctx, from.delete(c, c.OneOf(2), most), tenant, bunx.Keys(some))
 				if err != nil {
 					return bunx.Err(err, what)
 				}
@@ -372,13 +389,31 @@ func (s *Store) Forget(
 	return left, err
 }
 
-// sorts are the beginnings of the conditions of the changes of a user: those that the user made, of
-// the user, and of memberships.
-func sorts(c bunx.Conn) []string {
-	return []string{
-		`username `, `kind = '` + string(entity.KindUser) + `' AND entity_id `,
-		`kind = '` + string(entity.KindMember) + `' AND ` + member(c) + ` `,
+// place is where changes of a user are: a table, and the beginning of their condition.
+type place struct{ table, of string }
+
+// users is the condition of the changes of users themselves.
+const users = `kind = '` + string(entity.KindUser) + `' AND entity_id `
+
+// places returns where the changes are that a user made, those of the user, and those of the
+// memberships.
+func places(c bunx.Conn) (all []place) {
+	for _, table := range tables {
+		all = append(
+			all, place{table, `username `}, place{table, users},
+			place{table, `kind = '` + string(entity.KindMember) + `' AND ` + member(c) + ` `},
+		)
 	}
+	return all
+}
+
+// tables have the changes with and without a position.
+var tables = []string{"tc_changes", "tc_new_changes"}
+
+// delete returns a statement that deletes at most n of the changes; with follows the beginning of
+// the condition.
+func (p place) delete(c bunx.Conn, with string, n int) string {
+	return `DELETE FROM ` + p.table + ` WHERE ` + c.Some(p.table, p.of+with, n)
 }
 
 // RemoveRest removes at most n changes of a user that Forget has left, and reports whether there
@@ -391,14 +426,12 @@ func (s *Store) RemoveRest(ctx context.Context, tenant, username string, n int) 
 			return err
 		}
 		until := bunx.At(at.UTC())
-		for i, of := range sorts(c) {
-			where := of + `= $2 AND created_at <= $3`
-			if i == 1 { // the delete itself stays
-				where += ` AND (action <> 'delete' OR created_at < $3)`
+		for _, from := range places(c) {
+			with := `= $2 AND created_at <= $3`
+			if from.of == users { // the delete itself stays
+				with += ` AND (action <> 'delete' OR created_at < $3)`
 			}
-			some, err := c.Exec(
-				ctx, `DELETE FROM tc_changes WHERE `+c.Some("tc_changes", where, n), tenant, username, until,
-			)
+			some, err := c.Exec(ctx, from.delete(c, with, n), tenant, username, until)
 			if n -= some; err != nil || n <= 0 {
 				more = true
 				return bunx.Err(err, what)
@@ -431,15 +464,16 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 		}
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := c.Rename(ctx, tenant, "tc_changes", "username", names); err != nil {
-			return bunx.Err(err, what)
+		of := bunx.Is{Column: "kind", Value: string(entity.KindUser)}
+		for _, table := range tables {
+			err := c.Rename(ctx, tenant, table, "username", names)
+			if err == nil {
+				err = c.Rename(ctx, tenant, table, "entity_id", names, of)
+			}
+			if err != nil {
+				return bunx.Err(err, what)
+			}
 		}
-		return bunx.Err(
-			c.Rename(
-				ctx, tenant, "tc_changes", "entity_id", names,
-				bunx.Is{Column: "kind", Value: string(entity.KindUser)},
-			),
-			what,
-		)
+		return nil
 	})
 }

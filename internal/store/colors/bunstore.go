@@ -83,7 +83,9 @@ var (
 	selectSome   = table.Select(`WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
 	selectSomeOf = table.Select(`WHERE tenant_id = $1 AND key > $2 AND source = $3 ORDER BY key LIMIT ` +
 		strconv.Itoa(chunk))
-	putOne = table.InsertOne(table.OnConflict + ` RETURNING source, created_at`)
+	putOne  = table.InsertOne(table.OnConflict + ` RETURNING source, created_at`)
+	swapOne = `WITH was AS (SELECT color, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2) ` + putOne +
+		`, (SELECT color FROM was), (SELECT updated_at FROM was)`
 )
 
 // InTx implements colors.Store.
@@ -156,7 +158,8 @@ func (s *Store) some(ctx context.Context, tenant, source, after string) ([]color
 // Put implements colors.Store.
 func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
 	if guard.Of(ctx, "color") != nil {
-		return s.putGuarded(ctx, tenant, color)
+		color, _, err := s.swapRead(ctx, tenant, color)
+		return color, err
 	}
 	color.Tenant = tenant
 	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
@@ -165,13 +168,38 @@ func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (col
 	return color, err
 }
 
-// putGuarded is Put if the color meets the guard in ctx.
-func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
+// Swap implements colors.Store.
+func (s *Store) Swap(
+	ctx context.Context, tenant string, color colors.Color,
+) (now colors.Color, was *colors.Color, err error) {
+	if _, c := bunx.For(ctx, s.db, tenant); guard.Of(ctx, "color") != nil || !c.Postgres() {
+		return s.swapRead(ctx, tenant, color)
+	}
 	color.Tenant = tenant
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	before := color
+	var set *string
+	var updated bunx.Time
+	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return c.One(
+			ctx, "Color", swapOne, table.Args(&color), &color.Source, bunx.TimeOf(&color.CreatedAt), &set, &updated,
+		)
+	})
+	if err != nil || set == nil {
+		return color, nil, err
+	}
+	before.Color, before.Source, before.CreatedAt, before.UpdatedAt = *set, color.Source, color.CreatedAt, updated.Time
+	return color, &before, nil
+}
+
+// swapRead is Swap that reads and locks the color, and checks it against the guard in ctx. On
+// SQLite it takes less time than a statement that returns what it has overwritten.
+func (s *Store) swapRead(
+	ctx context.Context, tenant string, color colors.Color,
+) (now colors.Color, was *colors.Color, err error) {
+	color.Tenant = tenant
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		g := guard.Of(ctx, "color")
-		was, err := check(ctx, c, tenant, color.Key)
-		if err != nil {
+		if was, err = check(ctx, c, tenant, color.Key); err != nil {
 			return err
 		}
 		if was == nil {
@@ -188,7 +216,7 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 		_, err = table.Update(ctx, c, &color)
 		return bunx.Err(err, "Color")
 	})
-	return color, err
+	return color, was, err
 }
 
 // check locks a color and checks it against the guard in ctx. It returns nil if the color does not

@@ -29,6 +29,7 @@ func testStore(t *testing.T, open func(t *testing.T) colors.Store) {
 	for name, check := range map[string]func(*testing.T, colors.Store){
 		"RoundTrip":             testRoundTrip,
 		"PutKeepsSource":        testPutKeepsSource,
+		"Swap":                  testSwap,
 		"PutAll":                testPutAll,
 		"DeleteIsIdempotent":    testDelete,
 		"Isolation":             testIsolation,
@@ -107,6 +108,30 @@ func testPutKeepsSource(t *testing.T, s colors.Store) {
 	got, err = s.Put(ctx, "acme", color("new", "#123"))
 	is.NoErr(err)
 	is.Equal(got, colors.Color{Tenant: "acme", Key: "new", Color: "#123", CreatedAt: monday, UpdatedAt: monday})
+}
+
+// testSwap is the same for Swap, which returns what Put has overwritten.
+func testSwap(t *testing.T, s colors.Store) {
+	is, ctx := is.New(t), t.Context()
+	seed := "seed"
+	red := colors.Color{Tenant: "acme", Key: "red", Color: "#f00", Source: &seed, CreatedAt: monday, UpdatedAt: monday}
+	put(t, s, "acme", red)
+	now, was, err := s.Swap(ctx, "acme", colors.Color{Key: "red", Color: "#e00", CreatedAt: tuesday, UpdatedAt: tuesday})
+	is.NoErr(err)
+	is.Equal(*was, red)
+	red.Color, red.UpdatedAt = "#e00", tuesday
+	is.Equal(now, red)
+	stored, err := s.Get(ctx, "acme", "red")
+	is.NoErr(err)
+	is.Equal(stored, red)
+
+	now, was, err = s.Swap(ctx, "evil", color("red", "#123"))
+	is.NoErr(err)
+	is.True(was == nil) // that of the other tenant
+	is.Equal(now, colors.Color{Tenant: "evil", Key: "red", Color: "#123", CreatedAt: monday, UpdatedAt: monday})
+	stored, err = s.Get(ctx, "acme", "red")
+	is.NoErr(err)
+	is.Equal(stored, red)
 }
 
 func testPutAll(t *testing.T, s colors.Store) {

@@ -26,7 +26,7 @@ BEGIN
     END IF;
     -- A sweep looks for what is due over all tenants, and removes it as each of them.
     FOREACH t IN ARRAY ARRAY['tc_activities', 'tc_agent_runs', 'tc_blobs', 'tc_changes', 'tc_confirmations', 'tc_domain_logins', 'tc_downloads', 'tc_events',
-        'tc_handler_calls', 'tc_handler_programs', 'tc_library_released', 'tc_login_networks', 'tc_messages', 'tc_notifications', 'tc_removals', 'tc_sessions',
+        'tc_handler_calls', 'tc_handler_programs', 'tc_library_released', 'tc_login_networks', 'tc_messages', 'tc_new_changes', 'tc_notifications', 'tc_removals', 'tc_sessions',
         'tc_uploads', 'tc_webhook_days', 'tc_webhook_invocations', 'tc_webhook_requests', 'tc_workspaces']
     LOOP
         IF to_regclass(t) IS NOT NULL THEN

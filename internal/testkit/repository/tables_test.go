@@ -21,7 +21,7 @@ var tablesOf = map[string][]string{
 	"internal/store/confirmations": {"tc_confirmations"},
 	"internal/store/blobs":         {"tc_blobs", "tc_blob_chunks"},
 	"internal/store/bundles":       {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
-	"internal/store/changes":       {"tc_change_feeds", "tc_changes"},
+	"internal/store/changes":       {"tc_change_feeds", "tc_changes", "tc_new_changes"},
 	"internal/store/colors":        {"tc_colors"},
 	"internal/store/comments": {
 		"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications",
