@@ -296,7 +296,7 @@ func TestLockIsTakenAgain(t *testing.T) {
 }
 
 // TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is
-// found by an index that begins with the time, whatever the number of tenants. Only ready jobs are
+// found by an index that begins with the time, or by the primary key, whatever the number of tenants. Only ready jobs are
 // read all: an index of theirs would cost every job.
 func TestSweepsAreFoundByIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
@@ -313,7 +313,7 @@ func TestSweepsAreFoundByIndex(t *testing.T) {
 				bound := `'2026-11-16T09:00:00Z'`
 				query := strings.NewReplacer("$1", bound, "$2", bound, "$3", `'acme'`).Replace(sweep.Query(due))
 				plan := explain(t, db, query)
-				indexed := regexp.MustCompile(`(?i)(Index Cond: .*|USING .*INDEX .*)\b` + due.Column + `\b`)
+				indexed := regexp.MustCompile(`(?i)(Index Cond: .*|USING .*(INDEX|KEY) .*)\b` + due.Column + `\b`)
 				if !indexed.MatchString(plan) || strings.Contains(plan, "Sort") ||
 					strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s:\n%s", query, plan)

@@ -70,8 +70,10 @@ type Hooks struct {
 // must have an index on that column and tenant_id, so that the rows are found without querying the
 // tenants one by one.
 type Due struct {
-	Table  string
-	Column string        // a time, or a text if it is a day
+	Table string
+	// Column is a time, or a text if it is a day. If it is tenant_id, which the primary key begins
+	// with, each row is due.
+	Column string
 	Day    bool          // Column is a day, such as 2026-11-20
 	Where  string        // the condition of the index, or ""
 	Age    time.Duration // the least age of the rows

@@ -58,7 +58,8 @@ func (a *api) show(
 	ctx context.Context, tenant string, of entity.Key, row any,
 ) (id string, shown json.RawMessage, err error) {
 	if c, ok := row.(colors.Color); ok {
-		return encoded(colorRoutes{a}.color(c), "", "key")
+		shown, err = hal.Append(make([]byte, 0, 512), colorRoutes{a}.color(c))
+		return c.Key, shown, err
 	}
 	who, err := actor.From(ctx)
 	if err != nil || who.Tenant != tenant {
@@ -73,7 +74,8 @@ func (a *api) show(
 			return "", nil, nil
 		}
 		if e, ok := row.(content.Entity); ok {
-			return encoded(entityKind{api: a, KindInfo: content.Kinds()[i]}.resource(who, e), "", "id")
+			shown, err = hal.Append(make([]byte, 0, 1024), entityKind{api: a, KindInfo: content.Kinds()[i]}.resource(who, e))
+			return e.ID, shown, err
 		}
 		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"
 	}

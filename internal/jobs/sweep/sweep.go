@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/clock"
 	"github.com/tenantcontent/tenantcontent/internal/sqldb/bunx"
 )
@@ -143,6 +144,9 @@ type row struct {
 // due calls do with the tenants of the due rows, in the order of the rows, possibly several times.
 // It skips hidden tenants, in which referenced rows can be missing.
 func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time, do func(tenant string)) error {
+	if due.Column == tenantID {
+		return s.having(ctx, due, do)
+	}
 	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
 	if due.Since {
 		if bound = bunx.At(since); since.IsZero() {
@@ -157,21 +161,47 @@ func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time,
 		if err != nil {
 			return err
 		}
-		var hidden []string
-		if len(rows) > 0 && !due.Hidden { // as of a moment after the rows were read
-			if hidden, err = s.hidden(ctx); err != nil {
-				return err
-			}
-		}
-		for _, r := range rows {
-			if !slices.Contains(hidden, r.tenant) {
-				do(r.tenant)
-			}
+		if err := s.shown(ctx, due, rows, do); err != nil {
+			return err
 		}
 		if len(rows) < page || ctx.Err() != nil {
 			return ctx.Err()
 		}
 		after = rows[len(rows)-1]
+	}
+}
+
+// shown calls do with the tenants of rows, without hidden ones.
+func (s *Sweeper) shown(ctx context.Context, due entity.Due, rows []row, do func(tenant string)) (err error) {
+	var hidden []string
+	if len(rows) > 0 && !due.Hidden { // as of a moment after the rows were read
+		if hidden, err = s.hidden(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if !slices.Contains(hidden, r.tenant) {
+			do(r.tenant)
+		}
+	}
+	return nil
+}
+
+// tenantID is the Column of a Due of all rows.
+const tenantID = "tenant_id"
+
+// having is due for all rows of a table. It finds one tenant after the other in the primary key.
+func (s *Sweeper) having(ctx context.Context, due entity.Due, do func(tenant string)) error {
+	var rows []row
+	own, c := bunx.For(ctx, s.db, bunx.AllTenants)
+	for after := (row{}); ; rows = append(rows, after) {
+		err := c.One(own, "Row", Query(due), []any{after.tenant}, &after.tenant)
+		switch {
+		case errs.CodeOf(err) == errs.NotFound:
+			return s.shown(ctx, due, rows, do)
+		case err != nil:
+			return err
+		}
 	}
 }
 
@@ -184,8 +214,11 @@ func first(due entity.Due) any {
 }
 
 // Query returns the statement for a page of the due rows after another row, with the time and
-// tenant of each.
+// tenant of each. If all rows are due, it is the statement for the next tenant that has some.
 func Query(due entity.Due) string {
+	if due.Column == tenantID {
+		return `SELECT tenant_id FROM ` + due.Table + ` WHERE tenant_id > $1 ORDER BY tenant_id LIMIT 1`
+	}
 	where, compare := "", "<="
 	if due.Day {
 		compare = "<"

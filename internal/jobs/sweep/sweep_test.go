@@ -99,6 +99,22 @@ func TestLeavesHiddenTenants(t *testing.T) {
 	})
 }
 
+// TestSweepsTenantsWithRows: if each row is due, the sweep is called for each tenant that has some.
+func TestSweepsTenantsWithRows(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, now := is.New(t), open(t), monday
+		s, did := sweeper(db, &now, []entity.Due{{Table: "tc_confirmations", Column: "tenant_id"}})
+		is.NoErr(s.Run(t.Context()))
+		is.Equal(*did, nil)
+		confirm(t, db, "evil", "a", 3, monday.Add(time.Hour))
+		is.NoErr(s.Run(t.Context()))
+		is.Equal(*did, []string{"evil"})
+		confirm(t, db, "acme", "a", 3, monday.Add(time.Hour))
+		is.NoErr(s.Run(t.Context()))
+		is.Equal(*did, []string{"evil", "acme", "evil"})
+	})
+}
+
 // TestSweepsWhatIsDue: a sweep is only called for tenants with due rows. A tenant whose sweep fails
 // does not prevent the others.
 func TestSweepsWhatIsDue(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +88,7 @@ func (s *Store) Hooks(
 			return s.RemoveRest(ctx, tenant, of.ID, n)
 		},
 		Due: []entity.Due{
-			{Table: "tc_changes", Column: "created_at", Age: Kept}, {Table: "tc_new_changes", Column: "created_at"},
+			{Table: "tc_changes", Column: "created_at", Age: Kept}, {Table: "tc_new_changes", Column: "tenant_id"},
 		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return s.Sweep(ctx, tenant, times.Now().Add(-Kept))
@@ -148,13 +149,21 @@ func (s *Store) insert(ctx context.Context, all []entity.Change) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		query := `INSERT INTO tc_new_changes (` + columns + `) VALUES ` + bunx.Values(len(all), 9)
 		if !c.Postgres() { // with one writer, no other transaction computes the same n
-			query = `INSERT INTO tc_new_changes (` + columns +
-				`, n) SELECT v.*, (SELECT coalesce(max(n), 0) FROM tc_new_changes WHERE tenant_id = $1) + row_number() OVER ()
-				FROM (VALUES ` + bunx.Values(len(all), 9) + `) AS v`
+			query = `INSERT INTO tc_new_changes (` + columns + `, n) ` + numbered(len(all))
 		}
 		_, err := c.Exec(ctx, query, args...)
 		return bunx.Err(err, what)
 	})
+}
+
+// numbered returns the rows of an insert with the next n of the tenant, on SQLite. A single row,
+// the usual case, is cheaper without a window.
+func numbered(rows int) string {
+	const last = `(SELECT coalesce(max(n), 0) FROM tc_new_changes WHERE tenant_id = $1)`
+	if rows == 1 {
+		return `VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9, ` + last + ` + 1)`
+	}
+	return `SELECT v.*, ` + last + ` + row_number() OVER () FROM (VALUES ` + bunx.Values(rows, 9) + `) AS v`
 }
 
 func orNull(s string) *string {
@@ -179,7 +188,7 @@ func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int)
 		after = removed
 	}
 	for page.Next = after; ; {
-		some, err := s.some(ctx, c, tenant, page.Next, limit)
+		some, err := s.after(ctx, c, tenant, page.Next, limit)
 		if err != nil || len(some) == 0 {
 			return page, err
 		}
@@ -190,8 +199,8 @@ func (s *Store) Page(ctx context.Context, tenant string, after int64, limit int)
 	}
 }
 
-// some returns changes after a position, perhaps fewer than limit although there are more.
-func (s *Store) some(
+// after returns changes after a position, perhaps fewer than limit although there are more.
+func (s *Store) after(
 	ctx context.Context, c bunx.Conn, tenant string, after int64, limit int,
 ) (some []entity.Change, err error) {
 	rows, err := c.Rows(ctx,
@@ -316,7 +325,7 @@ func (s *Store) stampSome(ctx context.Context, tenant string) error {
 // moveSome moves changes to tc_changes, at the positions that follow last, and returns their
 // number. A change that another transaction deletes meanwhile gets no position.
 func moveSome(ctx context.Context, c bunx.Conn, tenant string, last int64) (n int, err error) {
-	from := `DELETE FROM tc_new_changes WHERE ` + c.Some("tc_new_changes", `n IS NOT NULL ORDER BY n, id`, perStamp)
+	from := `DELETE FROM tc_new_changes WHERE ` + some(c, "tc_new_changes", `n IS NOT NULL ORDER BY n, id`, perStamp)
 	if c.Postgres() {
 		return c.Exec(ctx, `WITH s AS (`+from+` RETURNING *) INSERT INTO tc_changes (position, `+moved+`)
 			SELECT $2 + row_number() OVER (ORDER BY n, id), `+moved+` FROM s`, tenant, last)
@@ -413,7 +422,16 @@ var tables = []string{"tc_changes", "tc_new_changes"}
 // delete returns a statement that deletes at most n of the changes; with follows the beginning of
 // the condition.
 func (p place) delete(c bunx.Conn, with string, n int) string {
-	return `DELETE FROM ` + p.table + ` WHERE ` + c.Some(p.table, p.of+with, n)
+	return `DELETE FROM ` + p.table + ` WHERE ` + some(c, p.table, p.of+with, n)
+}
+
+// some is Conn.Some for tc_changes and tc_new_changes, which has no rowid on SQLite.
+func some(c bunx.Conn, table, where string, n int) string {
+	if table != "tc_new_changes" || c.Postgres() {
+		return c.Some(table, where, n)
+	}
+	return `tenant_id = $1 AND (n, id) IN (SELECT n, id FROM tc_new_changes WHERE tenant_id = $1 AND ` + where +
+		` LIMIT ` + strconv.Itoa(n) + `)`
 }
 
 // RemoveRest removes at most n changes of a user that Forget has left, and reports whether there

@@ -1,4 +1,4 @@
--- Changes without a position. A write adds them with few indexes to keep. They get their position, and move to tc_changes, when they are read for the
+-- Changes without a position. A write adds them with no other index to keep than the key. They get their position, and move to tc_changes, when they are read for the
 -- first time or by the next sweep, after their commit: none comes before a position that was read. n is drawn at the end of the transaction of the
 -- change, so that it grows as the changes of a row do.
 CREATE TABLE tc_new_changes (
@@ -14,7 +14,6 @@ CREATE TABLE tc_new_changes (
     created_at timestamptz(6) NOT NULL,
     PRIMARY KEY (tenant_id, n, id)
 );
-CREATE INDEX tc_new_changes_created ON tc_new_changes (created_at, tenant_id);
 
 ALTER TABLE tc_changes NO FORCE ROW LEVEL SECURITY; -- so that its owner sees all rows; Run forces it again where it is on
 -- A second change at a position gets another one.

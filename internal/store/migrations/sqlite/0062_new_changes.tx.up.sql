@@ -1,4 +1,4 @@
--- Changes without a position. A write adds them with few indexes to keep. They get their position, and move to tc_changes, when they are read for the
+-- Changes without a position. A write adds them with no other index to keep than the key. They get their position, and move to tc_changes, when they are read for the
 -- first time or by the next sweep, after their commit: none comes before a position that was read. n grows with each.
 CREATE TABLE tc_new_changes (
     tenant_id  text NOT NULL REFERENCES tc_tenants ON DELETE CASCADE,
@@ -12,8 +12,7 @@ CREATE TABLE tc_new_changes (
     after      text, -- JSON
     created_at text NOT NULL,
     PRIMARY KEY (tenant_id, n, id)
-) STRICT;
-CREATE INDEX tc_new_changes_created ON tc_new_changes (created_at, tenant_id);
+) STRICT, WITHOUT ROWID;
 
 -- A second change at a position gets another one.
 INSERT INTO tc_new_changes (tenant_id, n, id, kind, entity_id, action, username, before, after, created_at)
