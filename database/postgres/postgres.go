@@ -41,7 +41,10 @@ func Open(text string) (*bun.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := pgsafe.Config{Work: func(ctx context.Context) pgsafe.Work { return pgsafe.Work(bunx.WorkOf(ctx)) }}
+	cfg := pgsafe.Config{
+		Work: func(ctx context.Context) pgsafe.Work { return pgsafe.Work(bunx.WorkOf(ctx)) },
+		Last: bunx.IsLast,
+	}
 	if on {
 		cfg.Tenant = bunx.Tenant
 	}

@@ -144,6 +144,9 @@ func inTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) (
 	if err := fn(own); err != nil {
 		return "", ended(ctx, err)
 	}
+	if r.growth == nil { // it counts the rows of statements
+		own = context.WithValue(own, closingKey{}, true)
+	}
 	if err := r.writeLast(own); err != nil {
 		return "", ended(ctx, err)
 	}

@@ -94,6 +94,13 @@ func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func
 	return nil
 }
 
+type closingKey struct{}
+
+// IsLast reports whether a statement that runs with the context is one of BeforeCommit, whose
+// result nobody reads, so that it may be sent with the COMMIT. Package postgres passes it to the
+// driver.
+func IsLast(ctx context.Context) bool { return ctx.Value(closingKey{}) != nil }
+
 // writeLast makes the writes of BeforeCommit. ctx has the transaction.
 func (r *running) writeLast(ctx context.Context) error {
 	for _, last := range r.last {

@@ -25,9 +25,10 @@ type conn struct {
 	open     *rows // rows being read: the connection cannot run another statement
 	stmts    *statements
 	inTx     bool
-	readOnly bool // this transaction is read-only because the caller requested it
-	failed   bool // an error in this transaction
-	sent     bool // the current statement was sent for execution
+	held     *last // for the COMMIT
+	readOnly bool  // this transaction is read-only because the caller requested it
+	failed   bool  // an error in this transaction
+	sent     bool  // the current statement was sent for execution
 	tenant   tenantState
 	limits   timeouts
 }
@@ -136,6 +137,7 @@ func (c *conn) IsValid() bool { return !c.dead() && c.pg.IsValid() }
 // ResetSession is called before the pool returns the connection to a caller.
 func (c *conn) ResetSession(context.Context) error {
 	old := c.born < c.owner.demoted.Load() || !c.recheck.IsZero() && time.Now().After(c.recheck)
+	c.held = nil
 	if old || !c.IsValid() || c.inTx || c.open != nil || c.socket.quiet() != nil {
 		c.kill()
 		return driver.ErrBadConn

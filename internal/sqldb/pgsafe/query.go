@@ -11,6 +11,17 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err := check(query, args); err != nil {
 		return nil, err
 	}
+	if err := c.release(); err != nil {
+		return nil, err
+	}
+	if c.hold(ctx, query, args) {
+		return driver.RowsAffected(0), nil
+	}
+	return c.execute(ctx, query, args)
+}
+
+// execute is ExecContext for a statement that is not held.
+func (c *conn) execute(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	leave, err := c.enter(ctx, c.timeout(ctx, query))
 	if err != nil {
 		return nil, err
@@ -40,6 +51,9 @@ func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue)
 // QueryContext runs a statement that returns rows. They end with ctx.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if err := check(query, args); err != nil {
+		return nil, err
+	}
+	if err := c.release(); err != nil {
 		return nil, err
 	}
 	leave, err := c.enter(ctx, c.timeout(ctx, query))

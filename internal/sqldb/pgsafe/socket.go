@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +21,8 @@ type socket struct {
 	timeout  time.Duration // of each read and write; 0: unlimited. Only the user of the connection sets it
 	killed   atomic.Bool
 	timedOut atomic.Bool // killed because of a timeout
+	next     []byte      // sent with the next write
+	drop     bool        // the next write was sent as next
 }
 
 func (*socket) SetDeadline(time.Time) error      { return nil }
@@ -47,13 +50,21 @@ func (s *socket) Read(b []byte) (int, error) {
 // Write waits for the server at most for the timeout. After kill it drops the data without an
 // error, because pgdriver would write a line to stderr. The next read fails.
 func (s *socket) Write(b []byte) (int, error) {
+	if s.drop {
+		s.drop = false
+		return len(b), nil
+	}
+	whole := len(b)
+	if s.next != nil {
+		b, s.next = slices.Concat(b, s.next), nil
+	}
 	_ = s.Conn.SetWriteDeadline(s.deadline())
 	n, err := s.Conn.Write(b)
 	s.check(err)
 	if err != nil && s.killed.Load() {
-		return len(b), nil
+		return whole, nil
 	}
-	return n, err
+	return min(n, whole), err
 }
 
 func (s *socket) deadline() time.Time {

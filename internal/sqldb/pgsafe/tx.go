@@ -57,13 +57,18 @@ type tx struct {
 // transaction was committed.
 func (t *tx) Commit() error {
 	c := t.c
-	commit := "commit"
+	h, query := c.held, commit
 	if c.failed {
-		commit = "select 1; commit" // the select fails if the transaction has failed
+		query = "select 1; commit" // the select fails if the transaction has failed
 	}
-	c.inTx = false
+	c.inTx, c.held = false, nil
 	defer func() { c.readOnly = false }()
-	_, err := c.control(t.ctx, c.limits.of(c.limits.work(t.ctx), c.limits.write), commit)
+	var err error
+	if h != nil {
+		err = c.commitWith(t.ctx, h)
+	} else {
+		_, err = c.control(t.ctx, c.limits.of(c.limits.work(t.ctx), c.limits.write), query)
+	}
 	if err == nil {
 		return nil
 	}
@@ -82,7 +87,7 @@ const rollbackTimeout = 5 * time.Second
 // back, too.
 func (t *tx) Rollback() error {
 	c := t.c
-	c.inTx, c.readOnly = false, false
+	c.inTx, c.readOnly, c.held = false, false, nil
 	c.tenant.known = c.tenant.known && !c.tenant.inTx
 	timeout := rollbackTimeout
 	if c.limits.read > 0 {
