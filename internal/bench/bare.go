@@ -33,6 +33,8 @@ func bareHandlers(bdb *bun.DB) http.Handler {
 			err = bareList(r.Context(), db, w)
 		case r.Method == http.MethodGet:
 			err = bareRead(r.Context(), db, key, w)
+		case r.URL.RawQuery == bareKept:
+			err = bareUpsertKept(r, db, key, w)
 		case lite:
 			err = bareUpsertSQLite(r, db, key, w)
 		default:

@@ -72,6 +72,7 @@ var measurements = []measurement{
 	{"read one color, with traces of 1 %", watchTraces},
 	{"color written, its change kept", keepColor},
 	{"report written, its change kept", keepReport},
+	{"color written by hand, its change kept", keepBare},
 	{"color unchanged (304)", unchangedSmall},
 	{"dataset of 1 MiB unchanged (304)", unchangedLarge},
 	{"inserts of one tenant", insertMany},
