@@ -429,7 +429,9 @@ func TestUnreadChangesOfDeletedUserGo(t *testing.T) {
 		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
 		app := listening(t, db, tenantcontent.Config{})
 		for _, user := range []string{"jo", "other"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", user, password)
+			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: "acme", Username: user, Password: password,
+			})
 			is.NoErr(err)
 		}
 		_, start := changed(t, app, "acme", 0)
@@ -442,6 +444,43 @@ func TestUnreadChangesOfDeletedUserGo(t *testing.T) {
 		is.Equal(rowsOf(t, db, "acme", "tc_new_changes"), 2)
 		got, _ := changed(t, app, "acme", start.Next)
 		is.Equal(got, []string{"create color b by other", "delete user jo by other"})
+	})
+}
+
+// TestChangesOfDeletedUserGoWhileRead: changes of a user that a reader moves while the user is
+// deleted go, too.
+func TestChangesOfDeletedUserGoWhileRead(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, whole := is.New(t), opener(t)
+		var reader *tenantcontent.App
+		armed := false
+		db := dbtest.Watched(t, whole, func(statement string) {
+			if !armed || !strings.HasPrefix(statement, "DELETE FROM tc_new_changes") {
+				return
+			}
+			armed = false
+			if whole.Dialect().Name().String() == "pg" {
+				_, err := reader.Changes(context.Background(), "acme", 0, 0)
+				is.NoErr(err)
+			}
+		})
+		reader = listening(t, whole, tenantcontent.Config{})
+		app := listening(t, db, tenantcontent.Config{})
+		for _, user := range []string{"jo", "other"} {
+			_, err := reader.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+				Tenant: "acme", Username: user, Password: password,
+			})
+			is.NoErr(err)
+		}
+		_, start := changed(t, reader, "acme", 0)
+		_, err := reader.Colors.Put(as(t.Context(), "acme"), "a", "#fff")
+		is.NoErr(err)
+		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})
+		armed = true
+		is.NoErr(app.Principals.DeleteUser(other, "jo", ""))
+		is.True(!armed)
+		got, _ := changed(t, reader, "acme", start.Next)
+		is.Equal(got, []string{"delete user jo by other"})
 	})
 }
 

@@ -296,8 +296,8 @@ func TestLockIsTakenAgain(t *testing.T) {
 }
 
 // TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is
-// found by an index that begins with the time, or by the primary key, whatever the number of tenants. Only ready jobs are
-// read all: an index of theirs would cost every job.
+// found by an index that begins with the time, or by the primary key, whatever the number of
+// tenants. Only ready jobs are read all: an index of theirs would cost every job.
 func TestSweepsAreFoundByIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)

@@ -74,7 +74,8 @@ func (a *api) show(
 			return "", nil, nil
 		}
 		if e, ok := row.(content.Entity); ok {
-			shown, err = hal.Append(make([]byte, 0, 1024), entityKind{api: a, KindInfo: content.Kinds()[i]}.resource(who, e))
+			routes := entityKind{api: a, KindInfo: content.Kinds()[i]}
+			shown, err = hal.Append(make([]byte, 0, 1024), routes.resource(who, e))
 			return e.ID, shown, err
 		}
 		at.path, at.id = "/api/"+content.Kinds()[i].Plural+"/%", "id"

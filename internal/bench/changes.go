@@ -48,14 +48,15 @@ func keepBare(_ context.Context, w *world) (result, error) {
 	side := func(query string) func() (float64, error) {
 		return func() (float64, error) {
 			return throughput(w.bare, w.token, callers, 1500*time.Millisecond, func(c *caller, who, i int) error {
-				_, err := c.do("PUT", fmt.Sprintf("/api/colors/color-%06d%s", (who*631+i*7)%10000, query), `{"color":"#123abc"}`)
+				path := fmt.Sprintf("/api/colors/color-%06d%s", (who*631+i*7)%10000, query)
+				_, err := c.do("PUT", path, `{"color":"#123abc"}`)
 				return err
 			})
 		}
 	}
 	kept, not, ratio, err := inTurn(side("?"+bareKept), side(""))
 	return result{
-		ours: perSecond(kept), bare: perSecond(not) + " not kept", ratio: ratio, must: "the limit", met: true,
+		ours: perSecond(kept), bare: perSecond(not) + " not kept", ratio: ratio, // the limit has no goal
 	}, err
 }
 

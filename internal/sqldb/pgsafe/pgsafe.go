@@ -88,9 +88,9 @@ type Config struct {
 	Work func(ctx context.Context) Work
 
 	// Last, when set, reports from the context of a statement in a transaction that the COMMIT
-	// follows it and that nobody reads its result. Such a statement is sent with the COMMIT, without
-	// a round trip of its own, and Commit returns its error. If another statement follows it, it is
-	// executed first, and the other one returns its error.
+	// follows it and that nobody reads its result. Such a statement is sent with the COMMIT, so it
+	// takes no round trip of its own, and Commit returns its error. If another statement follows
+	// it, it is executed first, and the other one returns its error.
 	Last func(ctx context.Context) bool
 
 	StatementCache int // prepared statements kept per connection; default 128

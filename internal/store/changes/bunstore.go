@@ -372,8 +372,8 @@ func (s *Store) Forget(
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, perForget) {
 			more := false
-			for _, from := range places(c) {
-				n, err := c.Exec(ctx, from.delete(c, c.OneOf(2), most), tenant, bunx.Keys(some))
+			for _, from := range places(c, c.OneOf(2), "") {
+				n, err := c.Exec(ctx, from.delete(c, most), tenant, bunx.Keys(some))
 				if err != nil {
 					return bunx.Err(err, what)
 				}
@@ -398,31 +398,29 @@ func (s *Store) Forget(
 	return left, err
 }
 
-// place is where changes of a user are: a table, and the beginning of their condition.
-type place struct{ table, of string }
-
-// users is the condition of the changes of users themselves.
-const users = `kind = '` + string(entity.KindUser) + `' AND entity_id `
+// place is where changes of a user are: a table, and their condition.
+type place struct{ table, where string }
 
 // places returns where the changes are that a user made, those of the user, and those of the
-// memberships.
-func places(c bunx.Conn) (all []place) {
-	for _, table := range tables {
-		all = append(
-			all, place{table, `username `}, place{table, users},
-			place{table, `kind = '` + string(entity.KindMember) + `' AND ` + member(c) + ` `},
-		)
+// memberships. is follows the columns that have the name, and but those of changes of users. The
+// conditions have an index each in tc_changes, and none in tc_new_changes, which is read once.
+func places(c bunx.Conn, is, but string) []place {
+	made := `username ` + is
+	users := `kind = '` + string(entity.KindUser) + `' AND entity_id ` + is + but
+	members := `kind = '` + string(entity.KindMember) + `' AND ` + member(c) + ` ` + is
+	return []place{
+		{tables[0], `(` + made + ` OR ` + users + ` OR ` + members + `)`},
+		{tables[1], made}, {tables[1], users}, {tables[1], members},
 	}
-	return all
 }
 
-// tables have the changes with and without a position.
-var tables = []string{"tc_changes", "tc_new_changes"}
+// tables have the changes without and with a position. What changes both begins with the first, so
+// that it finds a change that gets its position meanwhile in the second.
+var tables = []string{"tc_new_changes", "tc_changes"}
 
-// delete returns a statement that deletes at most n of the changes; with follows the beginning of
-// the condition.
-func (p place) delete(c bunx.Conn, with string, n int) string {
-	return `DELETE FROM ` + p.table + ` WHERE ` + some(c, p.table, p.of+with, n)
+// delete returns a statement that deletes at most n of the changes.
+func (p place) delete(c bunx.Conn, n int) string {
+	return `DELETE FROM ` + p.table + ` WHERE ` + some(c, p.table, p.where, n)
 }
 
 // some is Conn.Some for tc_changes and tc_new_changes, which has no rowid on SQLite.
@@ -444,12 +442,10 @@ func (s *Store) RemoveRest(ctx context.Context, tenant, username string, n int) 
 			return err
 		}
 		until := bunx.At(at.UTC())
-		for _, from := range places(c) {
-			with := `= $2 AND created_at <= $3`
-			if from.of == users { // the delete itself stays
-				with += ` AND (action <> 'delete' OR created_at < $3)`
-			}
-			some, err := c.Exec(ctx, from.delete(c, with, n), tenant, username, until)
+		// the delete itself stays
+		const but = ` AND (action <> 'delete' OR created_at < $3)`
+		for _, from := range places(c, `= $2 AND created_at <= $3`, but) {
+			some, err := c.Exec(ctx, from.delete(c, n), tenant, username, until)
 			if n -= some; err != nil || n <= 0 {
 				more = true
 				return bunx.Err(err, what)

@@ -116,7 +116,8 @@ func testSwap(t *testing.T, s colors.Store) {
 	seed := "seed"
 	red := colors.Color{Tenant: "acme", Key: "red", Color: "#f00", Source: &seed, CreatedAt: monday, UpdatedAt: monday}
 	put(t, s, "acme", red)
-	now, was, err := s.Swap(ctx, "acme", colors.Color{Key: "red", Color: "#e00", CreatedAt: tuesday, UpdatedAt: tuesday})
+	set := colors.Color{Key: "red", Color: "#e00", CreatedAt: tuesday, UpdatedAt: tuesday}
+	now, was, err := s.Swap(ctx, "acme", set)
 	is.NoErr(err)
 	is.Equal(*was, red)
 	red.Color, red.UpdatedAt = "#e00", tuesday
