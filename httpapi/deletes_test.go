@@ -31,6 +31,8 @@ var found = map[string]bool{
 var whole = map[string]string{
 	"tc_apps":       "their references to what is deleted are in JSON: those of all apps that have some are read",
 	"tc_assistants": "as those of apps",
+	// an index would cost each write
+	"tc_new_changes": "changes are in it until they are read or swept, at most a minute",
 }
 
 // TestDeletesSearchIndexes: whatever a DELETE asks for and changes is found by more of an index
