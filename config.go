@@ -150,8 +150,8 @@ type Config struct {
 	// docs/embed.md. nil costs nothing.
 	Observer entity.Observer
 	// TracerProvider makes the spans of OpenTelemetry: of each request, named by its route, within
-	// the span of the request's context or, if that has none, of its header traceparent; and within
-	// it of statements, runs of handlers, archives, scans and calls of models. Jobs have spans of
+	// the span of the request's context, or else of its header traceparent; and, within that span,
+	// of statements, runs of handlers, archives, scans and calls of models. Jobs have spans of
 	// their own. Requests to models, providers and MCP servers have the header, and Log gets
 	// trace_id and span_id. No span has a path, a query or an argument. nil costs nothing. See
 	// docs/monitoring.

@@ -226,7 +226,7 @@ func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	})
 }
 
-// sizeOf returns the size of an archive for the Observer, 0 if it is not known or there is none. It
+// sizeOf returns the size of an archive, or 0 if it is not known or the service has no Observer. It
 // leaves the position as it is.
 func (s *Service) sizeOf(in io.Seeker) int64 {
 	if s.observer == nil {

@@ -90,8 +90,8 @@ func (s *Service) List(ctx context.Context, on entity.Key, q paging.Query) (pagi
 	return page, nil
 }
 
-// All returns all comments on an entity that reply to none, to any session, newest first. It reads
-// page after page; an error ends it. Errors: as List.
+// All returns the comments on an entity that are not replies, newest first, to any session. It
+// reads page after page; an error ends it. Errors: as List.
 func (s *Service) All(ctx context.Context, on entity.Key) iter.Seq2[Comment, error] {
 	return paging.All(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Comment], error) {
 		return s.List(ctx, on, q)

@@ -14,8 +14,8 @@ type Unchecked struct{ s *Service }
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Deliver gives some users a notification without a comment, of which n has the Title and the Body.
-// One by an app, which n.Entity and n.Path name, is delivered at once; others are queued. It joins
+// Deliver notifies users with the Title and the Body of n, without a comment. It delivers the
+// notification of an app, which n.Entity and n.Path name, at once, and queues any other. It joins
 // the transaction in ctx.
 func (u Unchecked) Deliver(ctx context.Context, tenant string, users []string, n Notification) error {
 	n.Type, n.State = TypeNotice, Pending

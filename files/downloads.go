@@ -26,9 +26,9 @@ func NewDownloads(o Options) *Downloads {
 }
 
 // Create creates a download of the caller, whatever d.Username is, with the bytes that write
-// writes. write runs in this goroutine, and may read in the transaction in ctx; it must close its
-// rows before it writes. After an error or a panic there is no download; an error from write is
-// returned as it is. Errors: errs.Invalid for a bad name or content type.
+// writes. It calls write in this goroutine; write may read in the transaction in ctx, and must
+// close its rows before it writes. If write returns an error or panics, Create stores nothing and
+// returns the error unchanged. Errors: errs.Invalid for a bad name or content type.
 func (s *Downloads) Create(ctx context.Context, d Draft, write func(io.Writer) error) (File, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

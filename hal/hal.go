@@ -118,7 +118,7 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 	if bytes.IndexByte(w.dst[start:], '<') < 0 && bytes.IndexByte(w.dst[start:], '>') < 0 {
 		return w.dst, nil
 	}
-	encoded := bytes.ReplaceAll(w.dst[start:], []byte("<"), []byte(`\u003c`)) // they stand in strings alone
+	encoded := bytes.ReplaceAll(w.dst[start:], []byte("<"), []byte(`\u003c`)) // only strings contain it
 	return append(w.dst[:start], bytes.ReplaceAll(encoded, []byte(">"), []byte(`\u003e`))...), nil
 }
 

@@ -420,8 +420,7 @@ func newChatting() *limiter.Limiter {
 	})
 }
 
-// openChat counts a conversation of the person who makes a request as open, until leave is called.
-// Errors: errs.Busy.
+// openChat counts an open conversation of the caller until leave is called. Errors: errs.Busy.
 func (a chats) openChat(ctx context.Context, r *rest.Request) (leave func(), err error) {
 	leave, err = a.chatting.Acquire(ctx, 1, r.Who.Tenant, person(r))
 	if errors.Is(err, limiter.ErrBusy) {

@@ -86,7 +86,7 @@ type tokened struct {
 	tokenType    string
 }
 
-// of returns whose tokens a request is about.
+// of returns the type and the entity of the tokens that a request names.
 func (n tokened) of(r *rest.Request) sessions.TokensOf {
 	return sessions.TokensOf{Type: n.tokenType, EntityID: r.Param("id")}
 }

@@ -256,7 +256,7 @@ func iconOf(d bundles.Descriptor) iconBody {
 	return iconBody{d.Icon.Name, d.Icon.SVG, d.Icon.Material}
 }
 
-// componentBody names the component of an editor, whose options are none.
+// componentBody is the component of an editor: its name, with an empty object of options.
 type componentBody map[string]struct{}
 
 func component(d bundles.Descriptor) componentBody { return componentBody{d.Editor: {}} }

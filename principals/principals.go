@@ -328,7 +328,7 @@ type Domains interface {
 	// moves.
 	CheckUsable(ctx context.Context, tenant, id string) error
 	// CheckUser returns an error for people if the directory of a domain does not know the person
-	// who a user would be there, or cannot be asked. CheckMove calls it.
+	// that a user would become, or cannot be asked. CheckMove calls it.
 	CheckUser(ctx context.Context, tenant string, to Move) error
 	// CheckEmail returns errs.Forbidden if people log in as the user of a domain who has their
 	// e-mail address, so that no user may choose one. It is called, in the transaction in ctx, when

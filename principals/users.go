@@ -327,7 +327,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 type Move struct {
 	Username string
 	Domain   string // where the user is to move
-	SourceID string // that the user then gets, "" for none
+	SourceID string // of the user in the new domain, "" for none
 }
 
 // CheckMove asks the directory of a domain whether it knows a user who is to move there with

@@ -17,16 +17,17 @@ const (
 	// Personal tokens act for their user on every route. Every user makes their own.
 	Personal = "personal"
 	// AppView tokens show one app to visitors, as if they had some roles of its manifest. Callers
-	// who may share the app make them.
+	// with the right to share the app make them.
 	AppView = "app-view"
-	// Chat tokens let their holders talk to one assistant. Callers who may share it make them.
+	// Chat tokens let their holders talk to one assistant. Callers with the right
+	// to share it make them.
 	Chat = "assistant-chat"
 	// SCIM tokens let a provider of identities keep the users and groups of one domain, but not of
 	// local and of one that is scanned. Superusers make them.
 	SCIM = "scim"
 	// Webhook tokens let others call the webhooks of one app: see package webhooks, which makes
-	// their credentials of the app's secret. Callers who may change the app make them, also with a
-	// token that is not ReadOnly.
+	// their credentials of the app's secret. Callers with the right to change the app make them,
+	// also by a token that is not ReadOnly.
 	Webhook = "webhook"
 )
 
@@ -83,7 +84,7 @@ type tokensOf struct {
 }
 
 // within calls do with the exact id of what tokens are for, if the caller may change the tokens and
-// give them the roles, in a transaction in which nobody else changes or removes it.
+// give them the roles, in a transaction that locks it.
 type within func(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
 
 // withoutRoles is a within for tokens that have no roles.
@@ -202,7 +203,7 @@ type Assistants interface {
 	// that can only read.
 	CheckShare(ctx context.Context, id string) (string, error)
 	// Sharing calls do with the id of an assistant or app that the caller may share, in a
-	// transaction in which nobody else changes or removes it. It returns errs.Invalid if roles has
+	// transaction that locks it. It returns errs.Invalid if roles has
 	// something else than ids of roles of the app's manifest.
 	Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error
 }

@@ -39,7 +39,7 @@ func keepReport(ctx context.Context, w *world) (result, error) {
 	})
 }
 
-// bareKept is the query of a write whose row of a change the bare side adds by hand.
+// bareKept is the query with which the bare handler adds the row of a change to a write.
 const bareKept = "kept"
 
 // keepBare is the limit of keepColor: the bare upsert of a color with one more row in its

@@ -113,8 +113,8 @@ func TestMonitoringIsRefusedWhereItIsNotSafe(t *testing.T) {
 	}
 }
 
-// TestMonitoringOpensNothingAtAWrongAddress: a wrong address is told before there is a folder of
-// data, and one that is in use before the first start, whose password is printed once.
+// TestMonitoringOpensNothingAtAWrongAddress: the server refuses a wrong address before it makes a
+// folder of data, and an address in use before the first start, which prints a password once.
 func TestMonitoringOpensNothingAtAWrongAddress(t *testing.T) {
 	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
 	for flag, says := range map[string]string{

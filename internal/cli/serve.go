@@ -95,7 +95,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := app.Ready(ctx); err != nil {
 		return err
 	}
-	// A port in use is an error before the first start, whose password is printed once.
+	// A port in use is an error before the first start, which prints a password once.
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)

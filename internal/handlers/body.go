@@ -118,8 +118,8 @@ func textOf(decode decoder, b []byte, charsets ...string) (text string, guessed 
 	return text, true
 }
 
-// eachByte returns the text of bytes in the assumed encoding, as browsers read it: a byte that the
-// encoding leaves undefined is the character with its number.
+// eachByte returns the text of bytes in the assumed encoding as browsers read it: a byte that the
+// encoding does not define becomes the character with that number.
 func eachByte(decode decoder, b []byte) string {
 	var table [256]string
 	for i := range table {

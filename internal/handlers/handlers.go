@@ -173,9 +173,9 @@ type Store interface {
 type Options struct {
 	Store   Store
 	Runtime jsvm.Runtime
-	// Decode returns the text of bytes in a character encoding, such as that of a form, and false
-	// if it does not know the encoding or the bytes are none of it. It knows windows-1252. The
-	// default knows UTF-8 only.
+	// Decode returns the text of bytes in a character encoding, such as that of a form. It reports
+	// false if it does not know the encoding or the bytes are not valid in it. It must know
+	// windows-1252. The default knows UTF-8 only.
 	Decode func(charset string, b []byte) (text string, ok bool)
 	// MaxTime is the highest config.timeout; default MaxTime.
 	MaxTime time.Duration

@@ -104,12 +104,12 @@ func (w *describer) add(route *Route) {
 	item.Operations.Set(strings.ToLower(route.Method), op)
 }
 
-// described reports whether a route declares what it takes and gives.
+// described reports whether the route declares its input and its answers.
 func (route *Route) described() bool {
 	return len(route.Gives) > 0 && (IsRead(route.Method) || route.Options != nil || route.Takes.Declared())
 }
 
-// needs returns the sentence about who may call a route.
+// needs returns the sentence about what a route requires of its caller.
 func needs(route *Route) string {
 	switch {
 	case route.Public:

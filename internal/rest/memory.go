@@ -52,8 +52,8 @@ func (m Memory) Answers(observer entity.Observer) *limiter.Limiter {
 	return m.Limiter(0, observer, "answer")
 }
 
-// Limiter returns a limiter of bytes, of which reserve are kept for each one that has none. The
-// Observer, which may be nil, is notified of those that wait, as turns of a kind.
+// Limiter returns a limiter of bytes, which keeps reserve bytes for each key that holds nothing. It
+// notifies observer, which may be nil, of each wait as a turn of a kind.
 func (m Memory) Limiter(reserve int64, observer entity.Observer, kind string) *limiter.Limiter {
 	return limiter.New(limiter.Options{
 		Observer: observer, Kind: kind,

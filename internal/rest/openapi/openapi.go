@@ -125,7 +125,7 @@ type Components struct {
 	Bodies map[string]Body `json:"-"`
 }
 
-// SecurityScheme is a way to prove who calls.
+// SecurityScheme is a way to authenticate a caller.
 type SecurityScheme struct {
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`

@@ -29,7 +29,7 @@ type Related interface{ Relations() Relations }
 type Relations struct {
 	// Links are the relations beside self. "[]" after the name stands for an array of links.
 	Links []string
-	// Embeds are the bodies that may be embedded, by relation, nil for none.
+	// Embeds are the bodies that may be embedded, by relation.
 	Embeds Embeds
 	// Others is the body of all other relations that may be embedded.
 	Others Body

@@ -96,9 +96,8 @@ func BeforeCommit(ctx context.Context, key any, fresh func() LastWrite, add func
 
 type closingKey struct{}
 
-// IsLast reports whether a statement that runs with the context is one of BeforeCommit, whose
-// result nobody reads, so that it may be sent with the COMMIT. Package postgres passes it to the
-// driver.
+// IsLast reports whether ctx is that of a statement of BeforeCommit. The result of such a statement
+// is not used, so it may be sent with the COMMIT. Package postgres passes IsLast to the driver.
 func IsLast(ctx context.Context) bool { return ctx.Value(closingKey{}) != nil }
 
 // writeLast makes the writes of BeforeCommit. ctx has the transaction.

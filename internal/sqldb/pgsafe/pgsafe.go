@@ -87,10 +87,10 @@ type Config struct {
 	// Short.
 	Work func(ctx context.Context) Work
 
-	// Last, when set, reports from the context of a statement in a transaction that the COMMIT
-	// follows it and that nobody reads its result. Such a statement is sent with the COMMIT, so it
-	// takes no round trip of its own, and Commit returns its error. If another statement follows
-	// it, it is executed first, and the other one returns its error.
+	// Last, when set, reports from the context of a statement whether it is the last one of its
+	// transaction and its result is not used. Such a statement is sent together with the COMMIT,
+	// which saves a round trip, and Commit returns its error. If another statement follows all the
+	// same, the held one is executed first, and the other one returns its error.
 	Last func(ctx context.Context) bool
 
 	StatementCache int // prepared statements kept per connection; default 128

@@ -1,5 +1,5 @@
-// Package charset decodes texts in the character encodings that browsers know. Its tables have
-// 0.6 MB: package javascript imports it, and a program that runs no scripts does without.
+// Package charset decodes texts in the character encodings that browsers know. Package javascript
+// imports it. Other packages do not, as its tables add 0.6 MB to a program.
 package charset
 
 import (
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// Decode returns the text of bytes in a character encoding, by any name that browsers know, without
-// a byte order mark. It returns false for an encoding that is not known, and for bytes that are
-// none of it.
+// Decode returns the text of bytes in a character encoding, without a byte order mark. charset is
+// any name that browsers know. It reports false if the encoding is not known or the bytes are not
+// valid in it.
 func Decode(charset string, b []byte) (text string, ok bool) {
 	e, err := htmlindex.Get(charset)
 	if err != nil {
