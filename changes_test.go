@@ -50,6 +50,17 @@ func changed(
 	return short, page
 }
 
+// addSuperusers adds superusers to the tenant acme.
+func addSuperusers(t testing.TB, app *tenantcontent.App, users ...string) {
+	t.Helper()
+	for _, user := range users {
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
+			Tenant: "acme", Username: user, Password: password,
+		})
+		is.New(t).NoErr(err)
+	}
+}
+
 func TestChanges(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, ctx := is.New(t), as(t.Context(), "acme")
@@ -338,12 +349,7 @@ func TestChangesOfDeletedUserGoInSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
 		app := listening(t, db, tenantcontent.Config{})
-		for _, user := range []string{"jo", "other"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
-				Tenant: "acme", Username: user, Password: password,
-			})
-			is.NoErr(err)
-		}
+		addSuperusers(t, app, "jo", "other")
 		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})
 		_, start := changed(t, app, "acme", 0)
 		const many = 700
@@ -428,12 +434,7 @@ func TestUnreadChangesOfDeletedUserGo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, jo, db := is.New(t), as(t.Context(), "acme"), opener(t)
 		app := listening(t, db, tenantcontent.Config{})
-		for _, user := range []string{"jo", "other"} {
-			_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
-				Tenant: "acme", Username: user, Password: password,
-			})
-			is.NoErr(err)
-		}
+		addSuperusers(t, app, "jo", "other")
 		_, start := changed(t, app, "acme", 0)
 		other := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "other", Superuser: true})
 		_, err := app.Colors.Put(jo, "a", "#fff")
@@ -466,12 +467,7 @@ func TestChangesOfDeletedUserGoWhileRead(t *testing.T) {
 		})
 		reader = listening(t, whole, tenantcontent.Config{})
 		app := listening(t, db, tenantcontent.Config{})
-		for _, user := range []string{"jo", "other"} {
-			_, err := reader.Principals.Unchecked().AddSuperuser(t.Context(), principals.Credentials{
-				Tenant: "acme", Username: user, Password: password,
-			})
-			is.NoErr(err)
-		}
+		addSuperusers(t, reader, "jo", "other")
 		_, start := changed(t, reader, "acme", 0)
 		_, err := reader.Colors.Put(as(t.Context(), "acme"), "a", "#fff")
 		is.NoErr(err)

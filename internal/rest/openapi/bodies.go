@@ -177,17 +177,10 @@ func (r *Reflector) body(b Body) *Schema {
 
 // page returns a reference to the component of a collection.
 func (r *Reflector) page(b Body) *Schema {
-	name := pageName(b)
-	ref := &Schema{Ref: "#/components/schemas/" + name}
-	u := use{t: b.of, rel: b.rel}
-	if known, ok := r.of[name]; ok {
-		if known != u {
-			return r.fail("%s is the component of %v and of %v", name, known, u)
-		}
+	ref, s := r.named(pageName(b), use{t: b.of, rel: b.rel})
+	if s == nil {
 		return ref
 	}
-	s := object()
-	r.add(name, u, s)
 	s.Additional = closed
 	links := &Schema{Ref: "#/components/schemas/PageLinks"}
 	if b.kind == whole {

@@ -197,15 +197,10 @@ func (r *Reflector) component(u use, shape reflect.Type) *Schema {
 	if name == "" {
 		return r.fail("%s needs a name", u.t)
 	}
-	ref := &Schema{Ref: "#/components/schemas/" + name}
-	if known, ok := r.of[name]; ok {
-		if known != u {
-			return r.fail("%s is the component of %v and of %v", name, known, u)
-		}
+	ref, s := r.named(name, u)
+	if s == nil {
 		return ref
 	}
-	s := object()
-	r.add(name, u, s)
 	s.Description = r.Texts[textKey(u.t)].Text
 	is = is && !u.input && !u.plain
 	if is {
@@ -230,12 +225,22 @@ func (r *Reflector) component(u use, shape reflect.Type) *Schema {
 	return ref
 }
 
-// add adds a component.
-func (r *Reflector) add(name string, u use, s *Schema) {
+// named returns a reference to the component with a name and, if the component is new, its
+// schema, an object without members. It fails for the name of another use.
+func (r *Reflector) named(name string, u use) (ref, made *Schema) {
+	ref = &Schema{Ref: "#/components/schemas/" + name}
+	if known, ok := r.of[name]; ok {
+		if known != u {
+			return r.fail("%s is the component of %v and of %v", name, known, u), nil
+		}
+		return ref, nil
+	}
 	if r.of == nil {
 		r.of, r.Schemas = map[string]use{}, map[string]*Schema{}
 	}
-	r.of[name], r.Schemas[name] = u, s
+	made = object()
+	r.of[name], r.Schemas[name] = u, made
+	return ref, made
 }
 
 // textKey is the key of a type in Texts.
